@@ -41,6 +41,13 @@ bool same(const Asking& x, const Asking& y) {
   return true;
 }
 
+/// The first tensor that differs from this one in its values alone; itself.
+int twin_of(std::span<const Tensor> tensors, std::size_t k) {
+  for (std::size_t p = 0; p < k && !tensors[k].format().is_all_dense(); ++p)
+    if (share_pattern(tensors[p], tensors[k])) return static_cast<int>(p);
+  return static_cast<int>(k);
+}
+
 }  // namespace
 
 const EvaluateOptions Asking::nothing;
@@ -48,16 +55,23 @@ const EvaluateOptions Asking::nothing;
 Counts counts_of(std::span<const Tensor> tensors) {
   Counts out;
   for (std::size_t k = 0; k < tensors.size(); ++k) {
-    out.stats.push_back(stats_of(tensors[k]));
-    int twin = static_cast<int>(k);
-    for (std::size_t p = 0; p < k && !tensors[k].format().is_all_dense(); ++p)
-      if (out.twins[p] == static_cast<int>(p) && share_pattern(tensors[p], tensors[k])) {
-        twin = static_cast<int>(p);
-        break;
-      }
-    out.twins.push_back(twin);
+    const Tensor& t = tensors[k];
+    const bool dense = t.format().is_all_dense();
+    out.stats.push_back(dense ? stats_for(t.type(), places_of(t.shape())) : counted(t)->stats);
+    out.twins.push_back(twin_of(tensors, k));
   }
   return out;
+}
+
+bool still_hold(const Counts& planned, std::span<const Tensor> tensors) {
+  for (std::size_t k = 0; k < tensors.size(); ++k) {
+    if (planned.twins[k] != twin_of(tensors, k)) return false;
+    if (tensors[k].format().is_all_dense()) continue;  // the type says it all
+    const auto c = counted(tensors[k]);
+    const Stats &a = planned.stats[k], &b = c->stats;
+    if (a.each_slot != b.each_slot || a.full != b.full || (a.slots == 0) != (b.slots == 0)) return false;
+  }
+  return true;
 }
 
 Key::Key(const Asking& a) : options_(*a.options), to_(a.to), names_(a.names.begin(), a.names.end()) {

@@ -17,6 +17,9 @@ struct Counts {
   bool operator==(const Counts&) const = default;
 };
 Counts counts_of(std::span<const Tensor> tensors);
+/// Does a plan for such counts serve these tensors: whose patterns are the same, and where every slot or place is an
+/// element?
+bool still_hold(const Counts& planned, std::span<const Tensor> tensors);
 
 /// What a kernel of a product is to give.
 struct ProductResult {

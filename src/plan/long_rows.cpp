@@ -6,6 +6,7 @@
 
 #include "levels/index_view.h"
 #include "plan/long_sums.h"
+#include "plan/stats.h"
 #include "tensor/part_view.h"
 #include "tensor/tensor_impl.h"
 
@@ -162,11 +163,20 @@ class Stored {
 
 bool has_long_rows(const Tensor& t, const std::vector<char>& in_output) {
   if (t.format().is_all_dense() || (stored_values(t) <= long_sum && !t.type().shared_value)) return false;
-  for (int k = 0; k < t.num_parts(); ++k)
-    if (t.part(k).num_batches == 1 && t.part(k).format.num_batch_levels() == 0 && t.part(k).strides.empty() &&
-        Stored(t.part(k), in_output).meet())
-      return true;
-  return false;
+  if (t.format().is_unique()) {
+    double summed = 1;
+    for (std::size_t d = 0; d < in_output.size(); ++d)
+      if (!in_output[d]) summed *= static_cast<double>(t.shape()[d]);
+    if (summed <= static_cast<double>(long_sum)) return false;
+  }
+  const auto known = counted(t);
+  if (const auto last = known->long_rows.get(); last && last->in_output == in_output) return last->found;
+  bool found = false;
+  for (int k = 0; k < t.num_parts() && !found; ++k)
+    found = t.part(k).num_batches == 1 && t.part(k).format.num_batch_levels() == 0 && t.part(k).strides.empty() &&
+            Stored(t.part(k), in_output).meet();
+  known->long_rows.set(std::make_shared<const CountedPattern::LongRows>(in_output, found));
+  return found;
 }
 
 }  // namespace strata::planning

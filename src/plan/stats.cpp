@@ -2,12 +2,19 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numbers>
 
 #include "levels/level_storage.h"
 #include "tensor/same_storage.h"
 
 namespace strata::planning {
-double rounded(double count) { return count <= 0 ? 0 : std::exp2(std::round(std::log2(count))); }
+double rounded(double count) {
+  if (count <= 0) return 0;
+  if (std::isinf(count)) return count;
+  int exponent = 0;
+  const double mantissa = std::frexp(count, &exponent);  // 0.5 <= mantissa < 1
+  return std::ldexp(1.0, mantissa < std::numbers::sqrt2 / 2 ? exponent - 1 : exponent);
+}
 
 double places_of(const Shape& shape) {
   double out = 1;
@@ -32,8 +39,6 @@ std::vector<double> likely_positions(const Format& f, const std::vector<LevelRan
   return out;
 }
 
-}  // namespace
-
 std::vector<double> positions_of(const Part& part) {
   std::vector<double> out;
   if (part.format.num_batch_levels() > 0)
@@ -43,8 +48,7 @@ std::vector<double> positions_of(const Part& part) {
   return out;
 }
 
-Stats stats_of(const Tensor& t) {
-  if (t.format().is_all_dense()) return stats_for(t.type(), places_of(t.shape()));
+Stats stats_of(const Tensor& t, std::span<const double> positions) {
   const auto stored = static_cast<double>(t.nse());
   Stats out{.stored = rounded(stored), .slots = 0, .children = {}};
   double slots = 0;
@@ -55,9 +59,28 @@ Stats stats_of(const Tensor& t) {
   out.slots = rounded(slots);
   out.each_slot = slots == stored;
   out.full = stored == places_of(t.shape());
-  if (t.num_parts() == 1)
-    for (const double n : positions_of(t.part())) out.children.push_back(rounded(n));
+  for (const double n : positions) out.children.push_back(rounded(n));
   return out;
+}
+
+struct CountedMemo : PatternMemo {
+  CountedPattern counted;
+};
+
+}  // namespace
+
+std::shared_ptr<const CountedPattern> counted(const Tensor& t) {
+  const LastMade<PatternMemo>& memo = Tensor::Impl::of(t).memo;
+  auto known = std::static_pointer_cast<const CountedMemo>(memo.get());
+  if (!known) {
+    auto made = std::make_shared<CountedMemo>();
+    CountedPattern& c = made->counted;
+    if (t.num_parts() == 1) c.positions = positions_of(t.part());
+    c.stats = stats_of(t, c.positions);
+    memo.set(made);
+    known = std::move(made);
+  }
+  return {known, &known->counted};
 }
 
 Stats stats_for(const TensorType& type, double stored) {

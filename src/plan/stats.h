@@ -1,7 +1,9 @@
 #pragma once
 // What is known of a tensor's elements beside its type: counts, never places or values.
+#include <memory>
 #include <vector>
 
+#include "base/last_made.h"
 #include "strata/tensor.h"
 
 namespace strata::planning {
@@ -21,9 +23,18 @@ double rounded(double count);
 /// Places of a tensor of this shape; beyond 2^53 as good as exact, since no memory holds as many values.
 double places_of(const Shape& shape);
 
-/// Positions of each level, to the element; of batches about, as they would have to be walked.
-std::vector<double> positions_of(const Part& part);
-Stats stats_of(const Tensor& t);
+/// What is counted of a sparse tensor's pattern: once, and kept with it.
+struct CountedPattern {
+  /// Whether long_rows.h found some, asked for an operand with these dimensions in the result.
+  struct LongRows {
+    std::vector<char> in_output;
+    bool found = false;
+  };
+  Stats stats;
+  std::vector<double> positions;  ///< of each level, to the element; of batches about, as they would have to be walked
+  LastMade<LongRows> long_rows;   ///< asked last
+};
+std::shared_ptr<const CountedPattern> counted(const Tensor& t);
 /// Of a tensor of this type that has about so many elements.
 Stats stats_for(const TensorType& type, double stored);
 /// ... of which nobody says how many: 16 a row.

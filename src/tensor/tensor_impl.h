@@ -2,15 +2,27 @@
 // What a Tensor holds, and helpers shared by the files of this folder.
 #include <atomic>
 
+#include "base/last_made.h"
 #include "tensor/is_fill.h"
 #include "tensor/part_view.h"
 
 namespace strata {
 
+/// What those above have found out about a tensor's pattern, which never changes. They know of what type theirs is.
+struct PatternMemo {
+  PatternMemo() = default;
+  PatternMemo(const PatternMemo&) = delete;
+  PatternMemo& operator=(const PatternMemo&) = delete;
+  virtual ~PatternMemo() = default;
+};
+
 struct Tensor::Impl {
   TensorType type;
   std::vector<Part> parts;
   mutable std::atomic<std::int64_t> nse{-1};  ///< -1: not counted yet
+  LastMade<PatternMemo> memo;                 ///< planning's
+
+  static const Impl& of(const Tensor& t) { return *t.impl_; }
 };
 
 /// TensorError where there are more batches than could be walked: those that store nothing need no memory.

@@ -12,7 +12,8 @@ namespace strata::merging {
 namespace {
 
 constexpr std::int64_t long_stride = 16;  ///< elements of a long fiber of which one is looked at
-constexpr std::int64_t run_stride = 16;   ///< ... of a run of equal coordinates
+constexpr std::int64_t run_stride = 16;   ///< ... of a run of equal coordinates,
+constexpr std::int64_t short_stride = 4;  ///< ... which are shorter than this
 
 /// 1 where it holds.
 Expr one_if(const Expr& condition) { return condition ? ir::cast(DType::i64, condition) : ir::int_const(1); }
@@ -280,10 +281,13 @@ void Cursors::find_next(const Fiber& c, const Expr& coordinate, Stmts& out) {
   };
   // Coordinates ascend: what lies between two that are the same is the same too. The last ones are counted, without a
   // jump for each, which would be guessed wrong in every run.
-  out.push_back(while_equal(next + (run_stride - 1), run_stride));
+  const Operand& o = operand(c.operand);
+  const bool is_short = c.level + 2 == static_cast<int>(o.type.levels.size()) && o.fibers.back() < short_stride;
+  const std::int64_t stride = is_short ? short_stride : run_stride;
+  out.push_back(while_equal(next + (stride - 1), stride));
   Expr behind = next;
-  for (std::int64_t k = 0; k + 1 < run_stride; ++k) behind = behind + one_if(ir::eq(crd(c, next + k), coordinate));
-  out.push_back(ir::branch(ir::lt(next + (run_stride - 2), c.end), ir::assign(c.next, behind), while_equal(next, 1)));
+  for (std::int64_t k = 0; k + 1 < stride; ++k) behind = behind + one_if(ir::eq(crd(c, next + k), coordinate));
+  out.push_back(ir::branch(ir::lt(next + (stride - 2), c.end), ir::assign(c.next, behind), while_equal(next, 1)));
 }
 
 std::string Cursors::name_of_operand(int k) const {

@@ -141,8 +141,10 @@ Stmt Nest::every_coordinate(int var, const Place& at, std::vector<Fiber>& cursor
       (in_.bounds.empty() || inside.in_bounds))
     if (const int slots = slots_together(var); slots > 1) {
       lines_.back() += ", " + std::to_string(slots) + " slots together";
-      return dense_slots(var, inside, first, last ? last : last_of(var), slots);
+      return coordinates_in_chains(var, inside, first, last ? last : last_of(var), slots, slots);
     }
+  if (cursors.empty() && register_open_ && totals_.size() > 1 && in_.held.empty() && var + 1 == in_.num_vars)
+    return coordinates_in_chains(var, inside, first, last_of(var), static_cast<int>(totals_.size()));
   if (cursors.empty() && in_.pattern >= 0 && at.rows == 1 && has_identical_rows(var))
     return identical_rows(var, at, first, last_of(var));
   if (cursors.empty()) prefetch_by_row(var, at, ir::var(v), body);
@@ -254,8 +256,9 @@ Stmt Nest::in_chains(int var, const Place& at, const Fiber& only, const Set& set
   return ir::block(std::move(out));
 }
 
-/// Slots of the pattern's dense last level, several at a time.
-Stmt Nest::dense_slots(int var, const Place& at, const Expr& first, const Expr& last, int slots) {
+/// Coordinates that no operand lists, several at a time: each for a total of its own, or slots of the pattern's dense
+/// last level.
+Stmt Nest::coordinates_in_chains(int var, const Place& at, const Expr& first, const Expr& last, int chains, int slots) {
   std::optional<std::size_t> told;
   const auto copy = [&](const Expr& coordinate, int chain, bool is_last) {
     Place inside = at;
@@ -266,7 +269,7 @@ Stmt Nest::dense_slots(int var, const Place& at, const Expr& first, const Expr& 
     lines_.resize(*told);
     return one;
   };
-  return loop_in_chains(names_, letter(var), first, last, slots, nullptr, copy);
+  return loop_in_chains(names_, letter(var), first, last, chains, nullptr, copy);
 }
 
 /// Steps to the least coordinate of the driving cursors. In the innermost loop a first copy runs while all of them have

@@ -34,7 +34,7 @@ class Nest : private Results {
   Stmt one_driver(int var, const Place& at, std::vector<Fiber>& cursors, std::size_t driver, const Set& set);
   /// `slots`: chains are not of totals, but of so many slots.
   Stmt in_chains(int var, const Place& at, const Fiber& only, const Set& set, int slots = 1);
-  Stmt dense_slots(int var, const Place& at, const Expr& first, const Expr& last, int slots);
+  Stmt coordinates_in_chains(int var, const Place& at, const Expr& first, const Expr& last, int chains, int slots = 1);
   /// In front of the loop over this operand's elements, whose coordinates choose rows that are prefetched: the last
   /// element that may be read. null: none are
   Expr last_element_of(int var, const Fiber& only, Stmts& out);

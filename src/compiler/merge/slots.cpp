@@ -17,7 +17,12 @@ constexpr std::size_t most_terms = 128;    ///< vectors of several sums that sta
 
 bool Results::stores_by_slots(const Fiber& c) const {
   constexpr double short_run = 16;
-  return c.operand == in_.pattern && !c.next.empty() && operand(c.operand).fibers.back() < short_run;
+  if (c.next.empty()) return false;
+  const bool is_short = operand(c.operand).fibers.back() < short_run;
+  if (c.operand == in_.pattern) return is_short;
+  // Added in memory, each by itself, or all to one sum; and no other operand's elements are looked for.
+  return in_.dense_result && (summed_from_ < 0 || (register_open_ && is_short)) &&
+         std::ranges::count(in_.operands, false, &Operand::dense) == 1;
 }
 
 bool Results::sums_in_slots() const {

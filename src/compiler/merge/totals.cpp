@@ -45,11 +45,14 @@ int Totals::chains_of_sums(std::size_t groups) const {
   int walked = 0;
   for (const Operand& o : in_.operands) {
     if (o.dense || o.twin >= 0 || o.vars.empty() || o.vars.back() != var) continue;
-    const Level& level = o.type.levels.back();
-    if (level.kind != LevelKind::compressed || !level.unique || o.fibers.back() < few_children) return 1;
+    const std::size_t last = o.type.levels.size() - 1;
+    const Level& level = o.type.levels[last];
+    const bool run = level.kind == LevelKind::singleton && !o.type.levels[last - 1].unique;  // of a list
+    if (!(run || level.kind == LevelKind::compressed) || !level.unique || o.fibers.back() < few_children) return 1;
     ++walked;
   }
-  return walked != 1 ? 1 : groups <= 2 ? 4 : groups <= 4 ? 2 : 1;
+  const bool of_memory = walked == 0 && in_.tile >= 0;
+  return walked != 1 && !of_memory ? 1 : groups <= 2 ? 4 : groups <= 4 ? 2 : 1;
 }
 
 void Totals::open_totals(std::size_t groups, const std::function<int(std::size_t)>& lanes, Stmts& out) {

@@ -73,16 +73,8 @@ class ExpressionPlan final : public Plan::Impl {
     return out;
   }
 
-  /// What was taken for granted of operands: whose patterns are the same, and where every slot or place is an element.
-  static bool holds(const Counts& planned, const Counts& now) {
-    if (planned.twins != now.twins) return false;
-    return std::ranges::equal(planned.stats, now.stats, [](const auto& a, const auto& b) {
-      return a.each_slot == b.each_slot && a.full == b.full && (a.slots == 0) == (b.slots == 0);
-    });
-  }
-
   PlannedPtr plan_for(std::span<const Tensor> tensors) const {
-    if (planned_->by_types || holds(planned_->counts, planning::counts_of(tensors))) return planned_;
+    if (planned_->by_types || planning::still_hold(planned_->counts, tensors)) return planned_;
     return evaluation::plan_for(
         {.assignment = &assignment_, .options = &options_, .to = to_, .names = names(), .tensors = tensors});
   }

@@ -54,7 +54,7 @@ std::vector<StoredOperand> expected_operands(const Unit& u, const Order& o) {
 
 StoredOperand stored_as(const Tensor& t) {
   if (t.format().is_all_dense()) return {t.type(), t.part().strides, {}};
-  return {t.type(), {}, planning::positions_of(t.part())};
+  return {t.type(), {}, planning::counted(t)->positions};
 }
 
 std::vector<StoredOperand> as_stored(std::span<const Tensor> tensors) {
@@ -63,17 +63,7 @@ std::vector<StoredOperand> as_stored(std::span<const Tensor> tensors) {
   return out;
 }
 
-/// About how many terms come to each place of the result.
-double terms(const Unit& u, const Order& o) {
-  double places = 1;
-  for (const int i : u.output) places *= static_cast<double>(u.extents[static_cast<std::size_t>(i)]);
-  return o.visits / places;
-}
-
-/// More than sums in registers keep enough digits of?
-bool sums_long(const Unit& u, const Order& o) { return terms(u, o) > static_cast<double>(planning::long_sum); }
-
-/// Do so many come to one place, whatever comes to most, where that is asked?
+/// Do so many come to one place, whatever comes to most, where sums in registers want to know?
 bool have_long_rows(const Unit& u, const Order& o, std::span<const Tensor> operands) {
   if ((o.tile < 0 && !o.lanes_of_sum) || u.combine != merging::Combine::plus ||
       planning::wide_sums(u.compute) == u.compute)
@@ -307,7 +297,11 @@ class Fitter {
 
 }  // namespace
 
-bool sums_many_terms(const Unit& u, const Order& o) { return terms(u, o) >= 16; }
+bool sums_long(const Unit& u, const Order& o) {
+  double places = 1;
+  for (const int i : u.output) places *= static_cast<double>(u.extents[static_cast<std::size_t>(i)]);
+  return o.visits > places * static_cast<double>(planning::long_sum);
+}
 
 int lanes_of(DType t) { return std::max(1, host_target().vector_bytes / static_cast<int>(size_of(t))); }
 
@@ -327,7 +321,7 @@ bool FittedNest::fits(std::span<const Tensor> operands, RowOrder now, bool long_
     const Tensor& t = operands[k];
     if (!(t.type() == stored[k].type)) return false;
     if (t.format().is_all_dense() ? t.part().strides != stored[k].strides
-                                  : planning::positions_of(t.part()) != stored[k].positions)
+                                  : planning::counted(t)->positions != stored[k].positions)
       return false;
   }
   return true;

@@ -101,10 +101,10 @@ std::optional<Tensor> run_unit(const Unit& unit, const Order& order, std::span<c
   return result ? std::optional(with_values(unit, pattern, result->part().values)) : std::nullopt;
 }
 
-std::optional<Tensor> run_unit_into(Buffer memory, bool adds, const Unit& unit, const Order& order,
+std::optional<Tensor> run_unit_into(Buffer memory, const Scalar& beta, const Unit& unit, const Order& order,
                                     std::span<const Tensor> operands) {
   Run run(unit, order, operands);
-  return adds ? run.run_onto(std::move(memory)) : run.run_into(std::move(memory));
+  return beta.is_zero() ? run.run_into(std::move(memory)) : run.run_onto(std::move(memory), beta);
 }
 
 std::string describe_unit(const Unit& unit, const Order& order, const Format& wanted, bool code) {

@@ -13,6 +13,7 @@ namespace {
 
 using merging::Combine;
 
+constexpr double visit_cost = 1.25;                                 ///< ns
 constexpr i64 work_per_chunk = 16384;                               ///< visits and stored elements: some 20 us
 constexpr i64 most_chunks = 64, work_between_polls = i64{1} << 26;  ///< Ctrl-C is heard between chunks: some 0.2 s
 constexpr i64 slots_of_chunk = 16384;  ///< some 10 us, and what is given of them stays in a cache
@@ -98,6 +99,12 @@ i64 Run::stored_before(const Part& part, i64 x, std::size_t levels) {
   return p;
 }
 
+i64 Run::work() const {
+  // (What is computed in vectors takes less.)
+  const double each = o_.cost > 0 ? std::clamp(o_.cost / o_.visits, 0.1, visit_cost) : visit_cost;
+  return static_cast<i64>(std::min(visits_ * (each / visit_cost), 1e15));
+}
+
 std::vector<i64> Run::cut(i64 partials) const {
   if (input().summed[0] && !in_parts() && partials == 1)
     return {0, top_extent()};  // chunks would add to the same places
@@ -107,7 +114,7 @@ std::vector<i64> Run::cut(i64 partials) const {
         !storage::lists_coordinates(tensors_[k].format().level(0), extents()[0]))
       return {0, top_extent()};
   const i64 all = extents()[0], tops = top_extent();
-  i64 heaviest = 0, work = static_cast<i64>(std::min(visits_, 1e15));
+  i64 heaviest = 0, work = this->work();
   const Part* by = nullptr;
   for (std::size_t k = 0; k < tensors_.size(); ++k) {
     if (!is_cut(k)) continue;
@@ -152,7 +159,7 @@ void Run::cut_twice(execution::Job& job) const {
     const i64 start = batches ? top * by->pos_strides[2] : top * rows;
     return pos.index(start + row) - pos.index(start);
   };
-  const i64 work = static_cast<i64>(std::min(visits_, 1e15)) / all;
+  const i64 work = this->work() / all;
   const i64 n = std::min(std::clamp<i64>(work / work_per_chunk, 1, ceil_div(most_chunks, all)), rows);
   for (i64 top = 0; top < all; ++top) {
     const double each = by ? static_cast<double>(stored_before(top, rows)) / 4 / static_cast<double>(rows) : 1;

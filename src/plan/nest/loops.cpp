@@ -1,10 +1,15 @@
 #include "plan/nest/loops.h"
 
 #include <algorithm>
+#include <functional>
 
 #include "execute/dense_view.h"
+#include "expr/chain.h"
 #include "plan/lazy_convert.h"
+#include "plan/long_rows.h"
+#include "plan/long_sums.h"
 #include "plan/nest/rows_together.h"
+#include "plan/plan_impl.h"
 #include "tensor/row_major.h"
 #include "tensor/same_storage.h"
 
@@ -44,15 +49,36 @@ std::vector<int> inverse(const std::vector<int>& order) {
   return out;
 }
 
-/// Where many values meet at each place of memory, float32 would keep half the digits of their sum.
-void widen_sums(Unit& unit, const Order& order) {
-  if (unit.combine != merging::Combine::plus || (unit.compute != DType::f32 && unit.compute != DType::c64)) return;
+/// Do values of float32 meet in memory, which would keep half the digits of a long sum?
+bool sums_in_memory(const Unit& unit, const Order& order) {
+  if (unit.combine != merging::Combine::plus || (unit.compute != DType::f32 && unit.compute != DType::c64))
+    return false;
   std::vector<char> summed;
   for (int i : order.indices) summed.push_back(unit.summed[static_cast<std::size_t>(i)]);
-  if (std::is_sorted(summed.begin(), summed.end()) || !sums_many_terms(unit, order)) return;
+  return !std::is_sorted(summed.begin(), summed.end());
+}
+
+void widen_sums(Unit& unit) {
   unit.compute = unit.compute == DType::f32 ? DType::f64 : DType::c128;
   unit.absent = unit.absent.as(unit.compute);
   unit.fill = unit.fill.as(unit.compute);
+}
+
+/// The sparse operands as they are given, before blocks are cut: their levels say how long rows are.
+std::vector<Loops::SparseAccess> sparse_accesses(const NestProblem& p) {
+  std::vector<Loops::SparseAccess> out;
+  const std::function<void(const Expression&)> collect = [&](const Expression& e) {
+    for (const auto& x : e.node().arguments) collect(x);
+    if (e.op() != Operator::access) return;
+    const Lazy& t = p.operands.at(e.node().name);
+    if (t.format().is_all_dense()) return;
+    const auto indices = *plain_indices(e);
+    Loops::SparseAccess access{t, {}};
+    for (const std::string& i : indices) access.in_output.push_back(contains(p.assignment.indices, i));
+    out.push_back(std::move(access));
+  };
+  collect(p.assignment.value);
+  return out;
 }
 
 /// Values in a pattern that are one product of narrow floats, or a sum of such, are rounded once, as the results of
@@ -121,6 +147,7 @@ std::optional<Loops> make_loops(const NestProblem& problem, std::string& why, bo
     if (auto other = loops_in_place(*columns, why, strips);
         other && other->order.dense_result && 1.5 * other->order.cost < loops->order.cost) {
       other->turned = std::move(turned);
+      other->column = columns->assignment.indices.back();
       return other;
     }
   return loops;
@@ -137,13 +164,22 @@ std::optional<Loops> make_loops(const NestProblem& problem, std::vector<Blocked>
   }
   auto order = choose_order(*unit, *p.options.format, p.constraints, strips, why);
   if (!order) return std::nullopt;
-  widen_sums(*unit, *order);
+  std::shared_ptr<Loops::WideSums> wide;
+  if (sums_in_memory(*unit, *order)) {
+    if (sums_long(*unit, *order)) {
+      widen_sums(*unit);
+    } else if (auto sparse = sparse_accesses(problem); !sparse.empty()) {
+      wide = std::make_shared<Loops::WideSums>(*unit, *order, std::move(sparse));
+      widen_sums(wide->unit);
+    }
+  }
   widen_products(*unit, *order);
   Loops out{.cuts = {},
             .assignment = p.assignment,
             .unit = std::move(*unit),
             .order = std::move(*order),
-            .format = *p.options.format};
+            .format = *p.options.format,
+            .wide = std::move(wide)};
   out.cuts = std::move(cuts);  // what `p` refers to
   return out;
 }
@@ -153,26 +189,30 @@ bool Loops::is_cut() const { return cuts.size() > 1 || (!cuts.empty() && cuts[0]
 std::string Loops::emit() const { return emit_unit(unit, order, assignment.to_string()); }
 
 std::string Loops::describe(bool code) const {
-  const std::string moved = turned.empty() ? ""
-                                           : "dense operands as copies along " +
-                                                 unit.names[static_cast<std::size_t>(unit.output.back())] +
-                                                 ", and the result is turned row by row\n";
+  std::string moved;
+  if (!turned.empty()) moved = "dense operands as copies along " + column + ", and the result is turned row by row\n";
+  if (wide)
+    moved += "long sums in " + std::string(name_of(wide->unit.compute)) +
+             ", by a kernel of their own, where more than " + std::to_string(planning::long_sum) +
+             " stored elements meet at one place of the result\n";
   return moved + describe_unit(unit, order, format, code);
 }
 
 std::vector<Lazy> Loops::inputs() const {
   std::vector<Lazy> out;
   for (const Access& a : unit.accesses) out.push_back(a.tensor);
+  if (wide)
+    for (const SparseAccess& a : wide->sparse) out.push_back(a.tensor);
   return out;
 }
 
 Shape Loops::shape() const {
-  if (!cuts.empty()) return cuts.front().shape;
+  Shape own;
+  for (const int i : unit.output) own.push_back(unit.extents[static_cast<std::size_t>(i)]);
+  if (!cuts.empty()) own = cuts.front().shape;
+  if (turned.empty()) return own;
   Shape out;
-  for (std::size_t d = 0; d < unit.output.size(); ++d) {
-    const int i = unit.output[turned.empty() ? d : static_cast<std::size_t>(turned[d])];
-    out.push_back(unit.extents[static_cast<std::size_t>(i)]);
-  }
+  for (const int d : turned) out.push_back(own[static_cast<std::size_t>(d)]);
   return out;
 }
 
@@ -214,11 +254,17 @@ double Loops::elements() const {
   return out;
 }
 
+const Loops::WideSums* Loops::wider_for(std::span<const Tensor> inputs) const {
+  for (std::size_t k = unit.accesses.size(); k < inputs.size(); ++k)
+    if (planning::has_long_rows(inputs[k], wide->sparse[k - unit.accesses.size()].in_output)) return wide.get();
+  return nullptr;
+}
+
 std::optional<Tensor> Loops::run(std::span<const Tensor> inputs, const Format& wanted,
                                  std::optional<DType> dtype) const {
-  auto result = run_unit(unit, order, inputs);
+  const WideSums* wider = wider_for(inputs);
+  auto result = run_unit(wider ? wider->unit : unit, wider ? wider->order : order, of_accesses(inputs));
   if (!result) return std::nullopt;
-  if (!turned.empty()) result = execution::row_major_copy(result->transpose(turned));
   if (!cuts.empty() && !(result->format() == format)) result = convert(*result, format, {.zeros = Zeros::keep});
   for (auto cut = cuts.rbegin(); cut != cuts.rend(); ++cut) {
     const Tensor whole = cut->joined(*result);
@@ -226,6 +272,7 @@ std::optional<Tensor> Loops::run(std::span<const Tensor> inputs, const Format& w
     const Format& next = outer == cuts.rend() ? whole.format() : *outer->problem.options.format;
     result = whole.format() == next ? whole : convert(whole, next, {.zeros = Zeros::keep});
   }
+  if (!turned.empty()) result = execution::row_major_copy(result->transpose(turned));
   const DType own = dtype.value_or(unit.dtype);
   if (result->format() == wanted && result->dtype() == own) return result;
   return convert(*result, wanted, {.dtype = own, .zeros = Zeros::keep});
@@ -233,17 +280,17 @@ std::optional<Tensor> Loops::run(std::span<const Tensor> inputs, const Format& w
 
 std::optional<Tensor> Loops::deliver(std::span<const Tensor> inputs, const planning::Destination& to,
                                      std::optional<DType> dtype) const {
-  const bool adds = to.beta.to_complex() == 1.0, whole = std::ranges::all_of(cuts, [](const Blocked& c) {
-                                                   return c.turned.empty();  // it would be another view of the memory
-                                                 });
+  // (A turned one would be another view of the memory.)
+  const bool adds = !to.beta.is_zero(), whole = std::ranges::all_of(cuts, [](auto& c) { return c.turned.empty(); });
   const bool plain = order.dense_result && order.along < 0 && turned.empty() && !unit.output.empty() &&
                      unit.dtype == unit.compute && dtype.value_or(unit.dtype) == unit.dtype;
-  if (!plain || !whole || !to.out || to.alpha.to_complex() != 1.0 || !(adds || to.beta.is_zero())) return std::nullopt;
+  if (!plain || !whole || !to.out || to.alpha.to_complex() != 1.0 || wider_for(inputs)) return std::nullopt;
   // What is there is added to, not combined with.
   if (adds && (unit.combine != merging::Combine::plus || unit.ring || !unit.fill.is_zero())) return std::nullopt;
   const Tensor& out = *to.out;
   if (out.dtype() != unit.compute || out.shape() != shape() || !is_row_major(out) || out.part().values.read_only)
     return std::nullopt;
+  planning::check_factor("beta", to.beta, unit.compute);
   const auto range = execution::extent_of(execution::view_of(out));
   if (range.first == range.second || std::ranges::any_of(inputs, [&](const Tensor& t) { return touches(t, range); }))
     return std::nullopt;
@@ -251,14 +298,17 @@ std::optional<Tensor> Loops::deliver(std::span<const Tensor> inputs, const plann
   const auto width = static_cast<std::int64_t>(size_of(out.dtype()));
   memory.data = static_cast<char*>(memory.data) + out.part().values_offset * width;
   memory.size = (range.second - range.first) / width;
-  return run_unit_into(std::move(memory), adds, unit, order, inputs) ? to.out : std::nullopt;
+  const auto done = run_unit_into(std::move(memory), to.beta.as(unit.compute), unit, order, of_accesses(inputs));
+  return done ? to.out : std::nullopt;
 }
 
 std::optional<Tensor> Loops::run_in_pattern_of(const Tensor& earlier, std::span<const Tensor> inputs,
                                                std::optional<DType> dtype) const {
   if (is_cut()) return std::nullopt;
   const std::vector<int> back = cuts.empty() ? std::vector<int>() : inverse(cuts[0].turned);
-  auto result = run_unit_in_pattern_of(back.empty() ? earlier : earlier.transpose(back), unit, order, inputs);
+  const WideSums* wider = wider_for(inputs);
+  auto result = run_unit_in_pattern_of(back.empty() ? earlier : earlier.transpose(back), wider ? wider->unit : unit,
+                                       wider ? wider->order : order, of_accesses(inputs));
   if (!result) return std::nullopt;
   if (!back.empty()) result = cuts[0].joined(*result);
   return convert(*result, result->format(), {.dtype = dtype.value_or(unit.dtype), .zeros = Zeros::keep});

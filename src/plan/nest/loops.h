@@ -8,22 +8,39 @@ namespace strata::direct {
 
 struct Loops {
   std::vector<Blocked> cuts;     ///< one after the other
-  std::vector<int> turned = {};  ///< of a dense result: its dimension d is dimension turned[d] of what the loops make
+  std::vector<int> turned = {};  ///< of a dense result: its dimension d is dimension turned[d] of what the loops make,
+  std::string column = {};       ///< ... which has this index last
   Assignment assignment;
   Unit unit;
   Order order;
   Format format;  ///< that the loops are to build
+  struct SparseAccess {
+    Lazy tensor;
+    std::vector<char> in_output;  ///< per dimension
+  };
+  /// The same loops with wider sums, and who may need them.
+  struct WideSums {
+    Unit unit;
+    Order order;
+    std::vector<SparseAccess> sparse;
+  };
+  std::shared_ptr<const WideSums> wide = {};  ///< for operands that have long rows; null: sums are as wide as they get
+  /// It, where these need it.
+  const WideSums* wider_for(std::span<const Tensor> inputs) const;
 
   /// Is there an index in place of which loops run over others?
   bool is_cut() const;
   std::string describe(bool code = false) const;
   /// The kernel as a C file.
   std::string emit() const;
-  /// The operands of its accesses.
+  /// The operands of its accesses, and what may need wider sums.
   std::vector<Lazy> inputs() const;
+  std::span<const Tensor> of_accesses(std::span<const Tensor> inputs) const {
+    return inputs.first(unit.accesses.size());
+  }
   /// The result over whole indices. Nothing where run_unit() says nothing.
   std::optional<Tensor> run(std::span<const Tensor> inputs, const Format& wanted, std::optional<DType> dtype) const;
-  /// A dense result, as it goes to a destination that has its type, unscaled, fresh or added to. Nothing elsewhere.
+  /// A dense result, as it goes to a destination that has its type, with factor 1. Nothing elsewhere.
   std::optional<Tensor> deliver(std::span<const Tensor> inputs, const planning::Destination& to,
                                 std::optional<DType> dtype) const;
   /// The numeric phase of such a run. Nothing where run_unit_in_pattern_of() says nothing.

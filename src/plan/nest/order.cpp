@@ -6,6 +6,7 @@
 #include "compiler/merge/iteration.h"
 #include "convert/convert_elements.h"
 #include "format/recognise.h"
+#include "machine/machine.h"
 #include "plan/nest/aligned.h"
 #include "plan/nest/flat.h"
 #include "plan/nest/panels.h"
@@ -18,11 +19,14 @@ namespace strata::direct {
 
 namespace {
 
-constexpr double convert_cost = 15;                  ///< ns an element to store an operand in another order
+constexpr double convert_cost = 30;                  ///< ns an element to store an operand in another order
+constexpr double turn_cost = 8;                      ///< ... rows or lists of a matrix by columns
 constexpr double rows_cost = 4;                      ///< ... in that which it has, by rows
 constexpr double step_cost = 1.5;                    ///< ns an iteration
-constexpr double vector_cost = 0.4;                  ///< ... where dense memory is walked that a vector of it meets
-constexpr double tile_cost = 0.15;                   ///< ... in registers, of each value
+constexpr double tile_cost = 0.015;                  ///< ns a byte of values that are summed in registers;
+constexpr double near_cost = 0.025;                  ///< ... of vectors that meet in memory,
+constexpr double far_cost = 0.06;                    ///< ... where the result is larger than a second level,
+constexpr double fill_cost = 0.03;                   ///< ... which is filled first
 constexpr double run_cost = 0.3;                     ///< ns an element of a list, to find where its coordinates end
 constexpr double delta_cost = 0.5, bitmap_cost = 2;  ///< ns an element of such a level more than of a compressed one
 constexpr double merge_cost = 5;  ///< ns a coordinate of operands that are walked together: which comes next is a guess
@@ -287,6 +291,12 @@ class Model {
     const double width =
         out.tile < 0 ? 1 : std::min(extent(out.tile), static_cast<double>(tile_vectors * lanes_of(u_.compute)));
     bool vectors = false;  // does the innermost loop run along dense memory?
+    const auto width_of_value = static_cast<double>(size_of(u_.compute));
+    double bytes = width_of_value;
+    for (const int i : u_.output) bytes *= extent(i);
+    const double value_cost =
+        width_of_value * (bytes <= static_cast<double>(machine().second_level) ? near_cost : far_cost);
+    if (dense_result_ && out.tile < 0) cost += bytes * fill_cost;
     for (std::size_t v = 0; v < order.size(); ++v) {
       const double all = order[v] == out.tile ? std::ceil(extent(order[v]) / width) : extent(order[v]);
       std::vector<double> fibers(n, 0);
@@ -319,7 +329,7 @@ class Model {
       }
       vectors = dense_result_ && v + 1 == order.size() && !summed[v] && together == 0 &&
                 set.kind == merging::Set::everything && strided(order[v]) == 0;
-      cost += entries * (2 * step_cost + walked * (together > 1 ? merge_cost : vectors ? vector_cost : step_cost));
+      cost += entries * (2 * step_cost + walked * (together > 1 ? merge_cost : vectors ? value_cost / 2 : step_cost));
       entries *= std::max(1e-6, count(set, fibers, all));
       for (std::size_t k = 0; k < n; ++k) level[k] += touched[k] != 0;
     }
@@ -332,8 +342,8 @@ class Model {
       if (more[k] > once) out.convert[k] = conversion::levels_in_order(dims, has_dense_top(k, dims));
     }
     out.visits = entries * width;
-    cost += entries * (out.tile >= 0 ? step_cost + tile_cost * width
-                       : vectors     ? vector_cost
+    cost += entries * (out.tile >= 0 ? step_cost + tile_cost * width_of_value * width
+                       : vectors     ? value_cost / 2
                                      : step_cost + stride_cost * strided(order.back()));
     if (dense_result_) return cost;
     if (blocks_ && order.front() == u_.output[static_cast<std::size_t>(blocks_->dims.outer)]) {
@@ -386,8 +396,12 @@ class Model {
            extent(u_.accesses[k].indices[static_cast<std::size_t>(dims[0])]) <= 4 * stored_[k] + 1024;
   }
   double cost_to_convert(std::size_t k, const std::vector<int>& dims) const {
-    const bool by_rows = has_dense_top(k, dims) && first_dim(u_.accesses[k].tensor.format()) == dims[0];
-    return (by_rows ? rows_cost : convert_cost) * stored_[k];
+    const Format& f = u_.accesses[k].tensor.format();
+    if (!has_dense_top(k, dims)) return convert_cost * stored_[k];
+    if (first_dim(f) == dims[0]) return rows_cost * stored_[k];
+    const bool turns =
+        rows_of(f, LevelKind::compressed) || rows_of(f, LevelKind::padded) || listed_rows_of(f) || coordinates_of(f);
+    return (turns ? turn_cost : convert_cost) * stored_[k];
   }
 
   /// Of walking the children of one position in this level, where a compressed one would take less; `fiber`: how many

@@ -179,7 +179,8 @@ TensorType view_type(const Shape& shape, DType dtype, const std::vector<i64>& st
 Tensor dense_view(const Buffer& values, const Shape& shape, const std::vector<i64>& strides, i64 offset,
                   const Scalar& fill) {
   TensorType type = view_type(shape, values.dtype, {}, fill);
-  Part part;
+  std::vector<Part> parts(1);  // (not from a list, which would be copied: small results are made often)
+  Part& part = parts[0];
   part.format = type.format;
   part.ranges = ranges_of(shape);
   part.levels.resize(shape.size());
@@ -187,7 +188,7 @@ Tensor dense_view(const Buffer& values, const Shape& shape, const std::vector<i6
   part.strides = strides;
   part.values_offset = offset;
   type.strides = stride_record(part.ranges, part.strides);
-  return make_from_parts(std::move(type), {std::move(part)});
+  return make_from_parts(std::move(type), std::move(parts));
 }
 
 std::optional<Plain> with_plain_accesses(const Assignment& a, const Operands& operands, const Extents& extents,

@@ -1,6 +1,7 @@
 #include "plan/nest/rows_together.h"
 
 #include <algorithm>
+#include <set>
 
 #include "backend/backend.h"
 #include "execute/dense_view.h"
@@ -79,6 +80,14 @@ struct Copies {
   }
 };
 
+/// Indices by which sparse operands are stored.
+void note_stored(const Expression& e, const Operands& operands, std::set<std::string>& out) {
+  for (const auto& x : e.node().arguments) note_stored(x, operands, out);
+  if (e.op() != Operator::access || operands.at(e.node().name).format().is_all_dense()) return;
+  const auto indices = *plain_indices(e);
+  out.insert(indices.begin(), indices.end());
+}
+
 }  // namespace
 
 std::optional<NestProblem> with_rows_together(const NestProblem& problem, const Loops& loops) {
@@ -100,21 +109,26 @@ std::optional<NestProblem> with_columns_last(const NestProblem& problem, const L
   constexpr double little = 65536;  // innermost iterations
   const Unit& u = loops.unit;
   const Order& o = loops.order;
+  NestProblem out = problem;
   const bool number = u.compute == DType::f32 || u.compute == DType::f64;
-  if (!o.dense_result || o.along >= 0 || o.tile >= 0 || !number || !loops.cuts.empty() || u.mask >= 0 ||
-      problem.constraints.given || o.visits < little || u.output.size() < 2 || u.is_of_dense_alone(u.output.back()))
+  std::vector<std::string>& indices = out.assignment.indices;
+  if (!o.dense_result || o.along >= 0 || o.tile >= 0 || !number || u.mask >= 0 || problem.constraints.given ||
+      o.visits < little || indices.size() < 2 || !problem.strides.empty())
     return {};
-  const auto longest = std::ranges::max_element(
-      u.output, {}, [&](int i) { return u.is_of_dense_alone(i) ? u.extents[static_cast<std::size_t>(i)] : 0; });
-  const auto column = static_cast<std::size_t>(*longest);
-  if (!u.is_of_dense_alone(*longest) || u.extents[column] < least_row) return {};
-  Copies copies{problem, u.names[column]};
+  // Blocks as wide as a vector, and diagonals, have vectors of their own.
+  if (!loops.cuts.empty() && u.extents[static_cast<std::size_t>(o.indices.back())] >= lanes_of(u.compute)) return {};
+  std::set<std::string> stored;  // by sparse operands
+  note_stored(problem.assignment.value, problem.operands, stored);
+  if (!stored.contains(indices.back())) return {};
+  const auto length = [&](const std::string& i) { return stored.contains(i) ? 0 : problem.extents.at(i); };
+  const auto longest = std::ranges::max_element(indices, {}, length);
+  if (length(*longest) < least_row) return {};
+  Copies copies{problem, *longest};
   copies.collect(problem.assignment.value);
-  NestProblem out = std::move(copies).problem();
-  const auto at = longest - u.output.begin();
-  std::rotate(out.assignment.indices.begin() + at, out.assignment.indices.begin() + at + 1,
-              out.assignment.indices.end());
-  const int last = static_cast<int>(u.output.size()) - 1;
+  const auto at = longest - indices.begin();
+  out.operands = std::move(copies).problem().operands;
+  std::rotate(indices.begin() + at, indices.begin() + at + 1, indices.end());
+  const int last = static_cast<int>(indices.size()) - 1;
   for (int d = 0; d <= last; ++d) turned.push_back(d < at ? d : d == at ? last : d - 1);
   return out;
 }

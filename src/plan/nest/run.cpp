@@ -3,6 +3,7 @@
 
 #include "compiler/emit/emit_c.h"
 #include "convert/convert_elements.h"
+#include "execute/dense_view.h"
 #include "plan/lazy_convert.h"
 #include "plan/nest/aligned.h"
 #include "plan/nest/panels.h"
@@ -67,11 +68,13 @@ std::optional<Tensor> Run::run() {
   return make_tensor(format(levels()), shape(), std::move(arrays), u_.fill, false);
 }
 
-std::optional<Tensor> Run::run_onto(Buffer values) {
+std::optional<Tensor> Run::run_onto(Buffer values, const Scalar& beta) {
   auto nest = std::make_shared<FittedNest>(*fitted_);
   nest->input.joins = true;
   nest->kernel = kernel_for(nest->input);
   fitted_ = std::move(nest);
+  if (!can_run()) return std::nullopt;
+  execution::scale(execution::view_of(values.dtype, values.data, values.size), beta);
   return result_in(std::move(values));
 }
 
@@ -159,6 +162,7 @@ Run::Run(const Unit& unit, const Order& order, std::vector<Tensor> stored)
 
 std::vector<Tensor> Run::in_loop_order(const Unit& u, const Order& o, std::span<const Tensor> operands) {
   std::vector<Tensor> out;
+  out.reserve(operands.size());
   const auto stored = [&](std::size_t k) {
     if (!o.convert[k]) return operands[k];
     const bool mask = static_cast<int>(k) == u.mask;
@@ -191,6 +195,7 @@ Tensor with_values(const Unit& unit, const Tensor& pattern, Buffer values) {
 
 Shape Run::shape() const {
   Shape out;
+  out.reserve(u_.output.size());
   for (int i : u_.output) out.push_back(u_.extents[static_cast<std::size_t>(i)]);
   return out;
 }

@@ -58,8 +58,8 @@ class Run : LoopNest {
   Run(const Unit& unit, const Order& order, std::span<const Tensor> operands);
   /// Nothing where only the interpreter could run it and nobody asked for that.
   std::optional<Tensor> run();
-  /// A result in a pattern, or dense, joined to these values.
-  std::optional<Tensor> run_onto(Buffer values);
+  /// A result in a pattern, or dense, joined to beta times these values.
+  std::optional<Tensor> run_onto(Buffer values, const Scalar& beta);
   /// A dense result in this memory.
   std::optional<Tensor> run_into(Buffer memory);
   /// The numeric phase alone, over the pattern of an earlier result. Nothing there too, and where the result has not
@@ -82,6 +82,8 @@ class Run : LoopNest {
   i64 slots_of_result(const Tensor& pattern) const;
   /// Is the outermost loop over this sparse operand's first level?
   bool is_cut(std::size_t k) const { return !input().operands[k].dense && input().operands[k].vars[0] == 0; }
+  /// Visits of the innermost body, each of them of the usual cost.
+  i64 work() const;
   /// `partials`: so many results of their own; 1: chunks store in places of their own, or there is one.
   std::vector<i64> cut(i64 partials) const;
   /// The same where the second loop is cut as well: a chunk for a part of it, at one coordinate of the first.

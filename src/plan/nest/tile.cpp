@@ -23,17 +23,11 @@ int tile_of(const Unit& u, const std::vector<int>& order) {
   if (!number || lanes_of(t) < 2 || u.mask >= 0 || u.skew || u.combine == merging::Combine::first || u.output.empty() ||
       (!u.strides.empty() && u.strides.back() != 1))
     return -1;
-  // Behind it all are summed, and something there is walked that is not dense.
+  // Behind it there are sums, and nothing else.
   const int index = u.output.back();
   const auto at = std::ranges::find(order, index);
-  if (at == order.begin() || u.extents[static_cast<std::size_t>(index)] < 2 ||
-      std::any_of(
-          at + 1, order.end(), [&](int i) { return u.is_output(i); }) ||
-      std::ranges::none_of(
-          u.accesses,
-          [&](const Access& a) {
-            return !a.dense && std::any_of(at + 1, order.end(), [&](int i) { return a.has(i); });
-          }))
+  if (at == order.begin() || u.extents[static_cast<std::size_t>(index)] < 2 || at + 1 == order.end() ||
+      std::any_of(at + 1, order.end(), [&](int i) { return u.is_output(i); }))
     return -1;
   if (std::ranges::any_of(u.accesses,
                           [&](const Access& a) { return a.has(index) && (!a.dense || !lies_along(a, index)); }) ||

@@ -143,8 +143,8 @@ struct Order {
   }
 };
 
-/// Do so many terms come to each place of the result that float32 would keep half the digits of their sum?
-bool sums_many_terms(const Unit& unit, const Order& order);
+/// Do so many terms come to each place of the result, as a mean, that float32 would keep half the digits of their sum?
+bool sums_long(const Unit& unit, const Order& order);
 /// Values of this dtype in a vector of this machine.
 int lanes_of(DType t);
 
@@ -168,8 +168,9 @@ std::optional<Order> choose_order(const Unit& unit, const Format& wanted, const 
 /// where only the interpreter could run it and nobody asked for that, where it has more diagonals than strips are
 /// worth, or where accesses that were taken for twins have other elements.
 std::optional<Tensor> run_unit(const Unit& unit, const Order& order, std::span<const Tensor> operands);
-/// The same into row-major memory that the operands do not share, of dtype `compute`; `adds`: to what it holds.
-std::optional<Tensor> run_unit_into(Buffer memory, bool adds, const Unit& unit, const Order& order,
+/// The same into row-major memory that the operands do not share, of dtype `compute` as beta is, which multiplies what
+/// that holds: 0 never reads it.
+std::optional<Tensor> run_unit_into(Buffer memory, const Scalar& beta, const Unit& unit, const Order& order,
                                     std::span<const Tensor> operands);
 /// The numeric phase of such a run, over the pattern of an earlier result. Nothing there too, where there is no such
 /// phase, and where the result has another pattern.

@@ -49,6 +49,23 @@ Contraction contracted(const Expression& value, const Operands& operands,
   return out;
 }
 
+/// Does it take less than half of the multiply-adds?
+bool pays(const Contraction& pairs) {
+  constexpr double enough = 1 << 16;  // some 20 us: what planning a second product takes
+  return pairs.together >= enough && 2 * pairs.apart <= pairs.together;
+}
+
+/// Has an expression one sparse operand, or none? Then one nest walks it, whatever stands beside it.
+bool walks_one(const Expression& value, const Operands& operands) {
+  int sparse = 0;
+  const std::function<void(const Expression&)> count = [&](const Expression& e) {
+    for (const auto& x : e.node().arguments) count(x);
+    if (e.op() == Operator::access) sparse += !operands.at(e.node().name).format().is_all_dense();
+  };
+  count(value);
+  return sparse <= 1;
+}
+
 /// Is it one sum in each slot of a pattern, over dense factors that have all summed indices or none? No order of
 /// contraction takes less than one nest over the slots.
 bool is_one_sum_in_slots(const NestProblem& p) {
@@ -129,8 +146,10 @@ std::optional<Prepared> prepare(const Assignment& a, const Operands& operands, c
   Expression& value = p.problem.assignment.value;
   // A user's products need not distribute over sums; a negative factor turns a maximum into a minimum.
   if (options.semiring.kind() != Semiring::user && options.semiring.kind() != Semiring::max_times &&
-      !is_one_sum_in_slots(p.problem))
-    value = contracted(value, p.problem.operands, p.problem.extents).body;
+      !is_one_sum_in_slots(p.problem)) {
+    Contraction pairs = contracted(value, p.problem.operands, p.problem.extents);
+    if (!walks_one(value, p.problem.operands) || pays(pairs)) value = std::move(pairs.body);
+  }
   p.body = peeled(value, p.sums);
   if (options.semiring.kind() == Semiring::any && has_reduction(p.body)) {
     why = "a sum inside may be over nothing, which 'any' has no value for";
@@ -314,12 +333,10 @@ std::optional<Explained> plan(const Assignment& a, const Operands& operands, con
 }
 
 bool pays_in_pairs(const Assignment& a, const Operands& operands) {
-  constexpr double enough = 1 << 16;  // some 20 us: what planning a second product takes
   if (a.accumulate) return false;
   std::map<std::string, Shape> shapes;
   for (const auto& [name, t] : operands) shapes.emplace(name, t.shape());
-  const auto c = contracted(a.value, operands, index_extents(a, shapes));
-  return c.together >= enough && 2 * c.apart <= c.together;
+  return pays(contracted(a.value, operands, index_extents(a, shapes)));
 }
 
 std::string emit(const Assignment& a, const Operands& operands, const Asked& options) {

@@ -5,7 +5,8 @@ import pytest
 
 import strata as st
 
-FORMATS = ["CSR", "CSC", "COO", "(i, j) -> (i : compressed, j : compressed)", "ELL(90)", "BSR(4, 4)", "DIA"]
+FORMATS = ["CSR", "CSC", "COO", "(i, j) -> (i : compressed, j : compressed)", "ELL(90)", "BSR(4, 4)",
+           "BSR(3, 3)", "DIA", "(i, j) -> (i : dense, j : bitmap)", "(i, j) -> (i : dense, j : delta(4))"]  # fmt: skip
 
 
 @pytest.mark.parametrize("fmt", FORMATS)
