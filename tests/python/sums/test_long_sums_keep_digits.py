@@ -75,7 +75,7 @@ def test_every_way(format, dtype):
 
 @pytest.mark.parametrize("dtype", ["float32", "complex64"])
 def test_diagonals(dtype):
-    n, width = 60, 20000
+    n, width = 60, 10000
     a = sp.diags_array(
         [np.full(n, VALUES[dtype])] * (width - n), offsets=range(width - n), shape=(n, width), dtype=dtype
     )
