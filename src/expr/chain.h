@@ -17,6 +17,11 @@ struct Chain {
   bool sums_over(const std::string& index) const;
 };
 
+/// f(e) for each access in an expression, from left to right.
+template <class F> void for_each_access(const Expression& e, const F& f) {
+  if (e.op() == Operator::access) f(e);
+  for (const auto& a : e.node().arguments) for_each_access(a, f);
+}
 /// The indices of an access, one for each dimension; nothing where `e` is none, or an index is not plain.
 std::optional<std::vector<std::string>> plain_indices(const Expression& e);
 /// The factors of a product from left to right.

@@ -3,6 +3,7 @@
 
 #include "base/checked.h"
 #include "base/tuple_text.h"
+#include "expr/chain.h"
 #include "strata/expression.h"
 
 namespace strata {
@@ -18,12 +19,6 @@ using Extents = std::map<std::string, std::int64_t>;
                          .fix = std::move(fix),
                          .text = a.text,
                          .where = a.text.empty() ? Span{} : at.node().where});
-}
-
-template <class F>
-void for_each_access(const Expression& e, const F& f) {
-  if (e.op() == Operator::access) f(e);
-  for (const auto& a : e.node().arguments) for_each_access(a, f);
 }
 
 /// Plain accesses decide: equal extents, where a 1 broadcasts.

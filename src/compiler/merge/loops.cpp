@@ -163,7 +163,7 @@ Stmt Nest::one_driver(int var, const Place& at, std::vector<Fiber>& cursors, std
   Fiber& leading = cursors[driver];
   const bool alone = cursors.size() == 1;
   Stmts out, body;
-  if (alone && stores_by_slots(leading)) leading.next.clear();
+  if (alone && walks_by_slots(leading)) leading.next.clear();
   if (alone && leading.has_unused && leading.operand == in_.pattern && at.slots == 1 && slots_together(var) > 1)
     leave_out_unused(var, leading, out);
   const bool plain = !leading.steps && leading.next.empty() && !leading.has_unused;

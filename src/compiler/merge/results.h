@@ -41,9 +41,9 @@ class Results : protected Totals {
   void put_sums_of_lanes(const Place& at, Stmts& out);
 
   // --- slots.cpp ---
-  /// Is every slot below these positions one with its own coordinates, also where they share some? A loop over short
-  /// runs would be all about their ends.
-  bool stores_by_slots(const Fiber& c) const;
+  /// Is every slot below these positions taken with its own coordinates, also where they share some, as nothing is kept
+  /// for a run of them? A loop over short runs would be all about their ends.
+  bool walks_by_slots(const Fiber& c) const;
   /// Are there sums in the slots of a pattern, of few vectors each?
   bool sums_in_slots() const;
   /// How many slots, one behind the other, the loop of this variable sums together; 1: each is summed by itself.

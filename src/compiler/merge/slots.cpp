@@ -15,7 +15,7 @@ constexpr std::size_t most_terms = 128;    ///< vectors of several sums that sta
 
 }  // namespace
 
-bool Results::stores_by_slots(const Fiber& c) const {
+bool Results::walks_by_slots(const Fiber& c) const {
   constexpr double short_run = 16;
   if (c.next.empty()) return false;
   const bool is_short = operand(c.operand).fibers.back() < short_run;

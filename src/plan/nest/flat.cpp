@@ -103,8 +103,7 @@ std::optional<Tensor> run_unit(const Unit& unit, const Order& order, std::span<c
 
 std::optional<Tensor> run_unit_into(Buffer memory, const Scalar& beta, const Unit& unit, const Order& order,
                                     std::span<const Tensor> operands) {
-  Run run(unit, order, operands);
-  return beta.is_zero() ? run.run_into(std::move(memory)) : run.run_onto(std::move(memory), beta);
+  return Run(unit, order, operands).run_into(std::move(memory), beta);
 }
 
 std::string describe_unit(const Unit& unit, const Order& order, const Format& wanted, bool code) {

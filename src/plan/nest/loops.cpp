@@ -1,7 +1,6 @@
 #include "plan/nest/loops.h"
 
 #include <algorithm>
-#include <functional>
 
 #include "execute/dense_view.h"
 #include "expr/chain.h"
@@ -67,17 +66,14 @@ void widen_sums(Unit& unit) {
 /// The sparse operands as they are given, before blocks are cut: their levels say how long rows are.
 std::vector<Loops::SparseAccess> sparse_accesses(const NestProblem& p) {
   std::vector<Loops::SparseAccess> out;
-  const std::function<void(const Expression&)> collect = [&](const Expression& e) {
-    for (const auto& x : e.node().arguments) collect(x);
-    if (e.op() != Operator::access) return;
+  for_each_access(p.assignment.value, [&](const Expression& e) {
     const Lazy& t = p.operands.at(e.node().name);
     if (t.format().is_all_dense()) return;
     const auto indices = *plain_indices(e);
     Loops::SparseAccess access{t, {}};
     for (const std::string& i : indices) access.in_output.push_back(contains(p.assignment.indices, i));
     out.push_back(std::move(access));
-  };
-  collect(p.assignment.value);
+  });
   return out;
 }
 

@@ -35,6 +35,7 @@ struct Loops {
   std::string emit() const;
   /// The operands of its accesses, and what may need wider sums.
   std::vector<Lazy> inputs() const;
+  std::size_t num_inputs() const { return unit.accesses.size() + (wide ? wide->sparse.size() : 0); }
   std::span<const Tensor> of_accesses(std::span<const Tensor> inputs) const {
     return inputs.first(unit.accesses.size());
   }

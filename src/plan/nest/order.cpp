@@ -40,7 +40,10 @@ constexpr double poor_block_cost = 0.5;    ///< ns an iteration where the innerm
 class Model {
  public:
   Model(const Unit& unit, const Format& wanted, const Constraints& constraints, bool strips)
-      : u_(unit), wanted_(wanted), constraints_(constraints) {
+      : u_(unit),
+        wanted_(wanted),
+        constraints_(constraints),
+        bytes_of_result_(static_cast<double>(size_of(unit.compute))) {
     dense_result_ = wanted.is_all_dense();
     for (const Access& a : u_.accesses) {
       stored_.push_back(a.dense ? 0 : std::max<double>(1, static_cast<double>(a.tensor.nse())));
@@ -50,6 +53,9 @@ class Model {
       if (kept_.back() && mask && a.tensor.format().can_hold_fill()) kept_.back().reset();
       if (!has_slots(a)) kept_.back().reset();
     }
+    for (const int i : u_.output) bytes_of_result_ *= extent(i);
+    value_cost_ = static_cast<double>(size_of(u_.compute)) *
+                  (bytes_of_result_ <= static_cast<double>(machine().second_level) ? near_cost : far_cost);
     tail_ = wanted_tail();
     blocks_ = wanted_blocks();
     along_ = diagonals_of(wanted);
@@ -291,12 +297,7 @@ class Model {
     const double width =
         out.tile < 0 ? 1 : std::min(extent(out.tile), static_cast<double>(tile_vectors * lanes_of(u_.compute)));
     bool vectors = false;  // does the innermost loop run along dense memory?
-    const auto width_of_value = static_cast<double>(size_of(u_.compute));
-    double bytes = width_of_value;
-    for (const int i : u_.output) bytes *= extent(i);
-    const double value_cost =
-        width_of_value * (bytes <= static_cast<double>(machine().second_level) ? near_cost : far_cost);
-    if (dense_result_ && out.tile < 0) cost += bytes * fill_cost;
+    if (dense_result_ && out.tile < 0) cost += bytes_of_result_ * fill_cost;
     for (std::size_t v = 0; v < order.size(); ++v) {
       const double all = order[v] == out.tile ? std::ceil(extent(order[v]) / width) : extent(order[v]);
       std::vector<double> fibers(n, 0);
@@ -329,7 +330,7 @@ class Model {
       }
       vectors = dense_result_ && v + 1 == order.size() && !summed[v] && together == 0 &&
                 set.kind == merging::Set::everything && strided(order[v]) == 0;
-      cost += entries * (2 * step_cost + walked * (together > 1 ? merge_cost : vectors ? value_cost / 2 : step_cost));
+      cost += entries * (2 * step_cost + walked * (together > 1 ? merge_cost : vectors ? value_cost_ / 2 : step_cost));
       entries *= std::max(1e-6, count(set, fibers, all));
       for (std::size_t k = 0; k < n; ++k) level[k] += touched[k] != 0;
     }
@@ -342,8 +343,8 @@ class Model {
       if (more[k] > once) out.convert[k] = conversion::levels_in_order(dims, has_dense_top(k, dims));
     }
     out.visits = entries * width;
-    cost += entries * (out.tile >= 0 ? step_cost + tile_cost * width_of_value * width
-                       : vectors     ? value_cost / 2
+    cost += entries * (out.tile >= 0 ? step_cost + tile_cost * static_cast<double>(size_of(u_.compute)) * width
+                       : vectors     ? value_cost_ / 2
                                      : step_cost + stride_cost * strided(order.back()));
     if (dense_result_) return cost;
     if (blocks_ && order.front() == u_.output[static_cast<std::size_t>(blocks_->dims.outer)]) {
@@ -527,6 +528,8 @@ class Model {
   const Unit& u_;
   const Format& wanted_;
   const Constraints& constraints_;
+  double bytes_of_result_;  ///< where it is dense
+  double value_cost_ = 0;   ///< of a value that vectors add to in memory
   bool telling_ = false;
   std::string refusal_ = "no order of loops builds the result";
   bool dense_result_ = false;

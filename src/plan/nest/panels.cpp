@@ -115,7 +115,7 @@ std::optional<Tensor> run_in_panels(const SumPanels& panels, const Unit& unit, c
     for (const auto& [k, packed] : panels.sides)
       in[k] = panel_of(operands[k], unit.accesses[k], panels.index, begin, u.extents[index], packed);
     Run run(u, o, std::span<const Tensor>(in));
-    all = all ? run.run_onto(all->part().values, Scalar::one(unit.compute)) : run.run();
+    all = all ? run.run_into(all->part().values, Scalar::one(unit.compute)) : run.run();
     if (!all) return std::nullopt;
   }
   return all;

@@ -80,14 +80,6 @@ struct Copies {
   }
 };
 
-/// Indices by which sparse operands are stored.
-void note_stored(const Expression& e, const Operands& operands, std::set<std::string>& out) {
-  for (const auto& x : e.node().arguments) note_stored(x, operands, out);
-  if (e.op() != Operator::access || operands.at(e.node().name).format().is_all_dense()) return;
-  const auto indices = *plain_indices(e);
-  out.insert(indices.begin(), indices.end());
-}
-
 }  // namespace
 
 std::optional<NestProblem> with_rows_together(const NestProblem& problem, const Loops& loops) {
@@ -118,7 +110,11 @@ std::optional<NestProblem> with_columns_last(const NestProblem& problem, const L
   // Blocks as wide as a vector, and diagonals, have vectors of their own.
   if (!loops.cuts.empty() && u.extents[static_cast<std::size_t>(o.indices.back())] >= lanes_of(u.compute)) return {};
   std::set<std::string> stored;  // by sparse operands
-  note_stored(problem.assignment.value, problem.operands, stored);
+  for_each_access(problem.assignment.value, [&](const Expression& e) {
+    if (problem.operands.at(e.node().name).format().is_all_dense()) return;
+    const auto of_access = *plain_indices(e);
+    stored.insert(of_access.begin(), of_access.end());
+  });
   if (!stored.contains(indices.back())) return {};
   const auto length = [&](const std::string& i) { return stored.contains(i) ? 0 : problem.extents.at(i); };
   const auto longest = std::ranges::max_element(indices, {}, length);

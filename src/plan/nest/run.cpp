@@ -68,23 +68,17 @@ std::optional<Tensor> Run::run() {
   return make_tensor(format(levels()), shape(), std::move(arrays), u_.fill, false);
 }
 
-std::optional<Tensor> Run::run_onto(Buffer values, const Scalar& beta) {
-  auto nest = std::make_shared<FittedNest>(*fitted_);
-  nest->input.joins = true;
-  nest->kernel = kernel_for(nest->input);
-  fitted_ = std::move(nest);
+std::optional<Tensor> Run::run_into(Buffer memory, const Scalar& beta) {
+  if (beta.is_zero()) {
+    fitted_ = with_kernel(std::move(fitted_), o_);
+  } else {
+    auto nest = std::make_shared<FittedNest>(*fitted_);
+    nest->input.joins = true;
+    nest->kernel = kernel_for(nest->input);
+    fitted_ = std::move(nest);
+  }
   if (!can_run()) return std::nullopt;
-  execution::scale(execution::view_of(values.dtype, values.data, values.size), beta);
-  return result_in(std::move(values));
-}
-
-std::optional<Tensor> Run::run_into(Buffer memory) {
-  fitted_ = with_kernel(std::move(fitted_), o_);
-  return result_in(std::move(memory));
-}
-
-std::optional<Tensor> Run::result_in(Buffer memory) const {
-  if (!can_run()) return std::nullopt;
+  if (!beta.is_zero()) execution::scale(execution::view_of(memory.dtype, memory.data, memory.size), beta);
   RawArrays arrays = *execution::run(job(std::move(memory)));
   if (o_.pattern >= 0) return with_values(u_, tensors_[static_cast<std::size_t>(o_.pattern)], std::move(arrays.values));
   return dense_view(arrays.values, shape(), strides(), 0, u_.fill);

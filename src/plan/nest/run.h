@@ -58,17 +58,15 @@ class Run : LoopNest {
   Run(const Unit& unit, const Order& order, std::span<const Tensor> operands);
   /// Nothing where only the interpreter could run it and nobody asked for that.
   std::optional<Tensor> run();
-  /// A result in a pattern, or dense, joined to beta times these values.
-  std::optional<Tensor> run_onto(Buffer values, const Scalar& beta);
-  /// A dense result in this memory.
-  std::optional<Tensor> run_into(Buffer memory);
+  /// The values of a result in a pattern, or of a dense one, in this memory, joined to beta times what it holds: 0
+  /// never reads it.
+  std::optional<Tensor> run_into(Buffer memory, const Scalar& beta);
   /// The numeric phase alone, over the pattern of an earlier result. Nothing there too, and where the result has not
   /// this pattern.
   std::optional<Tensor> run_in_pattern_of(const Tensor& earlier);
 
  private:
   Run(const Unit& unit, const Order& order, std::vector<Tensor> stored);
-  std::optional<Tensor> result_in(Buffer memory) const;
   static std::vector<Tensor> in_loop_order(const Unit& unit, const Order& order, std::span<const Tensor> operands);
 
   // --- chunks ------------------------------------------------------------------------------------------------------

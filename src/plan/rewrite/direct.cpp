@@ -58,11 +58,9 @@ bool pays(const Contraction& pairs) {
 /// Has an expression one sparse operand, or none? Then one nest walks it, whatever stands beside it.
 bool walks_one(const Expression& value, const Operands& operands) {
   int sparse = 0;
-  const std::function<void(const Expression&)> count = [&](const Expression& e) {
-    for (const auto& x : e.node().arguments) count(x);
-    if (e.op() == Operator::access) sparse += !operands.at(e.node().name).format().is_all_dense();
-  };
-  count(value);
+  for_each_access(value, [&](const Expression& e) {
+    if (!operands.at(e.node().name).format().is_all_dense()) ++sparse;
+  });
   return sparse <= 1;
 }
 

@@ -102,7 +102,7 @@ std::optional<Explained> part_by_part(const NestProblem& problem, const std::fun
     std::size_t first = 0;
     for (std::size_t k = 0; k < nests->size(); ++k) {
       const Loops& loops = (*nests)[k];
-      const std::size_t count = loops.inputs().size();
+      const std::size_t count = loops.num_inputs();
       auto part = loops.run(std::span(in).subspan(first, count), type.format.part(static_cast<int>(k)), dtype);
       if (!part) return std::nullopt;
       parts.push_back(*std::move(part));
