@@ -84,7 +84,7 @@ Plan make_plan(const Assignment& a, const PlanOperands& operands, const Evaluate
 /// result in the order tried: what refused and why, and how the one that serves goes about it. Nothing is computed.
 /// ExpressionError.
 std::string explain(const Assignment& a, const PlanOperands& operands, const EvaluateOptions& options = {});
-/// What is generated for it: iteration graph or loops, schedule, loop IR and C text of each step. Nothing is computed.
+/// What is generated for it: loops, loop IR and C text of each step. Nothing is computed.
 std::string show(const Assignment& a, const PlanOperands& operands, const EvaluateOptions& options = {});
 
 /// An operand that has a type but no data.

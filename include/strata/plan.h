@@ -42,7 +42,7 @@ class Plan {
 
   /// Every candidate in the order tried, with the reason it was refused or chosen.
   std::string explain() const;
-  /// Iteration graph, schedule, loop IR and C text, as far as this plan has them.
+  /// Loops, loop IR and C text, as far as this plan has them.
   std::string show() const;
   /// The kernel of a product; of another expression the way that it goes.
   std::string kernel_name() const;

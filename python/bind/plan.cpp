@@ -6,7 +6,6 @@
 #include "backend/stack.h"
 #include "bind.h"
 #include "evaluate.h"
-#include "plan/expression/dtypes.h"
 #include "plan/memory.h"
 #include "strata/evaluate.h"
 #include "strata/ops.h"
@@ -40,36 +39,6 @@ std::vector<nb::handle> handles(nb::args args) {
   std::vector<nb::handle> out;
   for (nb::handle h : args) out.push_back(h);
   return out;
-}
-
-PlanOptions plan_options(nb::handle dtype, nb::handle compute_dtype) {
-  PlanOptions o;
-  o.output_dtype = to_optional_dtype(dtype);
-  o.compute_dtype = to_optional_dtype(compute_dtype);
-  return o;
-}
-
-Plan plan_of(const std::string& spec, std::vector<TensorType> types, const PlanOptions& options) {
-  std::vector<int> ranks;
-  for (const auto& t : types) ranks.push_back(static_cast<int>(t.shape.size()));
-  std::vector<std::string> names;
-  const bool notation = spec.find('=') != std::string::npos;
-  const Einsum e = notation ? parse_index_notation(spec, names) : parse_einsum(spec, ranks);
-  if (notation)
-    for (std::size_t k = 0; k < e.operands.size() && k < ranks.size(); ++k)
-      if (static_cast<int>(e.operands[k].size()) != ranks[k])
-        throw ExpressionError({.what = "operand " + names[k] + " has " + std::to_string(ranks[k]) + " dimensions",
-                               .expected = std::to_string(e.operands[k].size()) + " dimensions",
-                               .got = std::to_string(ranks[k])});
-  if (e.operands.size() != types.size())
-    throw ExpressionError({.what = "'" + spec + "' names " + std::to_string(e.operands.size()) + " operands",
-                           .expected = std::to_string(e.operands.size()),
-                           .got = std::to_string(types.size())});
-  if (const auto asked = options.compute_dtype ? options.compute_dtype : options.output_dtype)
-    for (std::size_t k = 0; k < types.size(); ++k)
-      evaluation::check_cast(types[k].dtype, *asked, "operand " + std::to_string(k));
-  NoGil no_gil;
-  return make_plan(e, types, options);
 }
 
 /// Runs into `out` where one is given, otherwise into a fresh array of the package of the dense operands.
@@ -176,7 +145,7 @@ void bind_plan(nb::module_& m) {
           "Every candidate in the order tried, with the reason it was refused or chosen.")
       .def(
           "show", [](const Plan& p) { return text(p.show()); },
-          "Iteration graph, schedule, loop IR and C text, as far as this plan has them.")
+          "Loops, loop IR and C text, as far as this plan has them.")
       .def_prop_ro("kernel_name", &Plan::kernel_name, "The kernel that was chosen, as explain() calls it.")
       .def_prop_ro(
           "expression", [](const Plan& p) { return p.expression(); }, "What it computes, in index notation.")
@@ -186,18 +155,6 @@ void bind_plan(nb::module_& m) {
           "output_dtype", [](const Plan& p) { return from_dtype(p.output_type().dtype); }, "The dtype of the result.")
       .def("__repr__", [](const Plan& p) { return "<strata.Plan " + p.expression() + " by " + p.kernel_name() + ">"; });
 
-  m.def(
-      "plan_kernel",
-      [](const std::string& spec, nb::args operands, nb::handle dtype, nb::handle compute_dtype) {
-        const PlanOptions options = plan_options(dtype, compute_dtype);
-        std::vector<TensorType> types;
-        for (const Tensor& t : to_operands(operands)) types.push_back(t.type());
-        return plan_of(spec, std::move(types), options);
-      },
-      nb::arg("spec"), nb::arg("operands"), nb::kw_only(), nb::arg("dtype") = nb::none(),
-      nb::arg("compute_dtype") = nb::none(),
-      "Plans an einsum (\"ij,j->i\") or index notation (\"y(i) = A(i,j) * x(j)\") for these operands; only their types "
-      "matter.");
   m.def(
       "show_expression",
       [](const std::string& expression, nb::dict operands, std::int64_t extent, nb::handle dtype, bool code,
@@ -211,7 +168,7 @@ void bind_plan(nb::module_& m) {
       nb::arg("expression"), nb::arg("operands"), nb::arg("extent") = 1000, nb::arg("dtype") = "float64",
       nb::arg("code") = true, nb::kw_only(), nb::arg("semiring") = nb::none(), nb::arg("mask") = nb::none(),
       nb::arg("complement_mask") = false, nb::arg("schedule") = nb::none(),
-      "What would be generated for index notation: iteration graph, schedule, loop IR and C text. `operands`: {name: "
+      "What would be generated for index notation: loops, loop IR and C text. `operands`: {name: "
       "format}, the result's too; others are dense. `mask`: its format. "
       "ExpressionError, FormatError, ScheduleError, Unsupported.");
   m.def(

@@ -933,9 +933,7 @@ class Plan:
         """
 
     def show(self) -> Any:
-        """
-        Iteration graph, schedule, loop IR and C text, as far as this plan has them.
-        """
+        """Loops, loop IR and C text, as far as this plan has them."""
 
     @property
     def kernel_name(self) -> str:
@@ -955,14 +953,9 @@ class Plan:
 
     def __repr__(self) -> str: ...
 
-def plan_kernel(spec: str, *operands, dtype: object | None = None, compute_dtype: object | None = None) -> Plan:
-    """
-    Plans an einsum ("ij,j->i") or index notation ("y(i) = A(i,j) * x(j)") for these operands; only their types matter.
-    """
-
 def show_expression(expression: str, operands: dict, extent: int = 1000, dtype: object = 'float64', code: bool = True, *, semiring: object | None = None, mask: object | None = None, complement_mask: bool = False, schedule: object | None = None) -> str:
     """
-    What would be generated for index notation: iteration graph, schedule, loop IR and C text. `operands`: {name: format}, the result's too; others are dense. `mask`: its format. ExpressionError, FormatError, ScheduleError, Unsupported.
+    What would be generated for index notation: loops, loop IR and C text. `operands`: {name: format}, the result's too; others are dense. `mask`: its format. ExpressionError, FormatError, ScheduleError, Unsupported.
     """
 
 def emit_expression(expression: str, operands: dict, extent: int = 1000, dtype: object = 'float64', *, semiring: object | None = None, mask: object | None = None, complement_mask: bool = False, name: str = 'kernel', main: bool = False) -> str:

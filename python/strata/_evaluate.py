@@ -203,7 +203,7 @@ def show(
     schedule=None,
     **named,
 ):
-    """What is generated for evaluate() with these operands: loops or iteration graph and schedule, loop IR and C text of
+    """What is generated for evaluate() with these operands: loops, loop IR and C text of
     each step. Nothing is computed.
 
         print(show("C(i,k) = A(i,j) * B(j,k)", A=A, B=B))

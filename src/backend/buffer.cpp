@@ -10,6 +10,7 @@
 #include "backend/own_memory.h"
 #include "backend/pool.h"
 #include "base/checked.h"
+#include "base/small_float.h"
 
 namespace strata {
 
@@ -176,10 +177,14 @@ bool cast_fast(const Buffer& from, const Buffer& to, std::int64_t begin, std::in
     return true;
   };
   const DType a = from.dtype, b = to.dtype;
-  if (a == DType::f32 && b == DType::f16) return convert(float{}, std::uint16_t{}, f32_to_f16);
-  if (a == DType::f16 && b == DType::f32) return convert(std::uint16_t{}, float{}, f16_to_f32);
-  if (a == DType::f32 && b == DType::bf16) return convert(float{}, std::uint16_t{}, f32_to_bf16);
-  if (a == DType::bf16 && b == DType::f32) return convert(std::uint16_t{}, float{}, bf16_to_f32);
+  const auto many = [&]<class From, class To>(void (*f)(const From*, To*, std::int64_t)) {
+    f(static_cast<const From*>(from.data) + begin, static_cast<To*>(to.data) + begin, end - begin);
+    return true;
+  };
+  if (a == DType::f32 && b == DType::f16) return many.operator()<float, std::uint16_t>(f32_to_f16);
+  if (a == DType::f16 && b == DType::f32) return many.operator()<std::uint16_t, float>(f16_to_f32);
+  if (a == DType::f32 && b == DType::bf16) return many.operator()<float, std::uint16_t>(f32_to_bf16);
+  if (a == DType::bf16 && b == DType::f32) return many.operator()<std::uint16_t, float>(bf16_to_f32);
   if (a == DType::c64 && b == DType::c128)
     return convert(std::complex<float>{}, std::complex<double>{}, [](auto v) { return std::complex<double>(v); });
   if (a == DType::c128 && b == DType::c64)

@@ -1,9 +1,15 @@
 // Storage-only floats, bit for bit. One decoder and one encoder serve all layouts; bf16 is cut from f32.
+#include "base/small_float.h"
+
 #include <bit>
 #include <cmath>
 #include <limits>
 
 #include "strata/dtype.h"
+
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
 
 namespace strata {
 namespace {
@@ -72,6 +78,58 @@ std::uint16_t f32_to_bf16(float value) {
   const auto bits = std::bit_cast<std::uint32_t>(value);
   if ((bits & 0x7FFFFFFFu) > 0x7F800000u) return static_cast<std::uint16_t>((bits >> 16) | 0x40);  // a NaN stays one
   return static_cast<std::uint16_t>((bits + 0x7FFFu + ((bits >> 16) & 1)) >> 16);
+}
+
+namespace {
+
+#if defined(__x86_64__)
+constexpr std::int64_t together = 8;
+bool has_f16c() {
+  static const bool has = __builtin_cpu_supports("avx") && __builtin_cpu_supports("f16c");
+  return has;
+}
+/// The first so many, in whole vectors. (The processor keeps what a NaN says, and we do not.)
+__attribute__((target("avx,f16c"))) std::int64_t narrow_in_vectors(const float* from, std::uint16_t* to,
+                                                                   std::int64_t n) {
+  std::int64_t i = 0;
+  for (; i + together <= n; i += together) {
+    const __m256 v = _mm256_loadu_ps(from + i);
+    _mm_storeu_si128(reinterpret_cast<__m128i*>(to + i), _mm256_cvtps_ph(v, _MM_FROUND_TO_NEAREST_INT));
+    if (_mm256_movemask_ps(_mm256_cmp_ps(v, v, _CMP_UNORD_Q)) != 0)
+      for (std::int64_t k = i; k < i + together; ++k) to[k] = f32_to_f16(from[k]);
+  }
+  return i;
+}
+__attribute__((target("avx,f16c"))) std::int64_t widen_in_vectors(const std::uint16_t* from, float* to,
+                                                                  std::int64_t n) {
+  std::int64_t i = 0;
+  for (; i + together <= n; i += together) {
+    const __m256 v = _mm256_cvtph_ps(_mm_loadu_si128(reinterpret_cast<const __m128i*>(from + i)));
+    _mm256_storeu_ps(to + i, v);
+    if (_mm256_movemask_ps(_mm256_cmp_ps(v, v, _CMP_UNORD_Q)) != 0)
+      for (std::int64_t k = i; k < i + together; ++k) to[k] = f16_to_f32(from[k]);
+  }
+  return i;
+}
+#else
+bool has_f16c() { return false; }
+std::int64_t narrow_in_vectors(const float*, std::uint16_t*, std::int64_t) { return 0; }
+std::int64_t widen_in_vectors(const std::uint16_t*, float*, std::int64_t) { return 0; }
+#endif
+
+}  // namespace
+
+void f16_to_f32(const std::uint16_t* from, float* to, std::int64_t n) {
+  for (std::int64_t i = has_f16c() ? widen_in_vectors(from, to, n) : 0; i < n; ++i) to[i] = f16_to_f32(from[i]);
+}
+void f32_to_f16(const float* from, std::uint16_t* to, std::int64_t n) {
+  for (std::int64_t i = has_f16c() ? narrow_in_vectors(from, to, n) : 0; i < n; ++i) to[i] = f32_to_f16(from[i]);
+}
+void bf16_to_f32(const std::uint16_t* from, float* to, std::int64_t n) {
+  for (std::int64_t i = 0; i < n; ++i) to[i] = bf16_to_f32(from[i]);
+}
+void f32_to_bf16(const float* from, std::uint16_t* to, std::int64_t n) {
+  for (std::int64_t i = 0; i < n; ++i) to[i] = f32_to_bf16(from[i]);
 }
 
 }  // namespace strata

@@ -14,10 +14,8 @@ struct BufferBinding {
     pos,
     crd,         ///< of `level` of `operand`'s part
     values,      ///< of `operand`: the start of its values buffer (all-dense: the offset scalar is added by the kernel)
-    output,      ///< the result: dense memory (or the temporary, see wide_output), the values of one in a pattern, the
-                 ///< strips of one by diagonals; assembled: the chunk's values
-    alpha,       ///< one element of dtype `compute`
-    beta,        ///< one element of dtype `compute`; only bound where applies_beta
+    output,      ///< the result: dense memory, the values of one in a pattern, the strips of one by diagonals;
+                 ///< assembled: the chunk's values
     out_crd,     ///< assembled: the chunk's coordinates of a level
     out_pos,     ///< assembled: i64, the chunk's ends of the children of each element one level up
     out_counts,  ///< assembled with a dense top: i64 children per coordinate, shared by all chunks
@@ -32,34 +30,30 @@ struct BufferBinding {
     row_met,    ///< ... u8 per slot of a row: a value came to it. All 0 between rows
     row_mask    ///< a bit per coordinate of the workspace's variable: what the mask stores there. i64, all 0
   } kind = pos;
-  int operand = 0, part = 0, level = 0;  ///< operand -1: the result, or the workspace
+  int operand = 0, level = 0;  ///< operand -1: the result, or the workspace
   bool operator==(const BufferBinding&) const = default;
 };
 
 /// What an i64 parameter stands for.
 struct ScalarBinding {
   enum Kind : std::uint8_t {
-    extent,       ///< of index, or loop variable, `level`
-    bound,        ///< the extent of bound `level` of a merging kernel
-    dim_extent,   ///< shape[level] of `operand`
-    level_lo,     ///< part.ranges[level].lo
-    level_size,   ///< part.ranges[level].size
-    level_slots,  ///< padded: k
-    stride,       ///< operand >= 0: part.strides[level] of an all-dense operand (in elements); operand -1: of output
-                  ///< dimension, or loop variable, `level`
-    offset,       ///< operand >= 0: values_offset; operand -1: of the output
-    walk_begin,   ///< 0, and
-    walk_end,     ///< N, the iterations of the driver's `level`; or any slices of [0, N), one call after the
-                  ///< other, or each into a zeroed copy of the output. Operand -1: coordinates of loop variable `level`
-    pos_stride,   ///< of batches: part.pos_strides[level],
-    crd_stride,   ///< part.crd_strides[level],
+    extent,        ///< of loop variable `level`
+    bound,         ///< the extent of bound `level`
+    level_size,    ///< part.ranges[level].size
+    level_slots,   ///< padded: k
+    stride,        ///< operand >= 0: part.strides[level] of an all-dense operand (in elements); operand -1: of loop
+                   ///< variable `level`
+    offset,        ///< operand >= 0: values_offset; operand -1: of the output
+    walk_begin,    ///< of loop variable `level`, where it is cut as well as the first: 0, and
+    walk_end,      ///< ... its coordinates; or any part of them
+    pos_stride,    ///< of batches: part.pos_strides[level],
+    crd_stride,    ///< part.crd_strides[level],
     batch_stride,  ///< part.values_batch_stride
-    lead,  ///< how far behind a row's own number lies the row of a dense operand that it asks for (RowOrder::along)
-    batch_coordinate,  ///< the coordinate (lo included) of the driver's batch level `level` in the current batch
-    capacity           ///< assembled: of the chunk's arrays of `level` of the result; numeric phase: where the chunk
-                       ///< ends in those of the earlier result
+    lead,     ///< how far behind a row's own number lies the row of a dense operand that it asks for (RowOrder::along)
+    capacity  ///< assembled: of the chunk's arrays of `level` of the result; numeric phase: where the chunk
+              ///< ends in those of the earlier result
   } kind = extent;
-  int operand = 0, part = 0, level = 0;  ///< operand -1: the output
+  int operand = 0, level = 0;  ///< operand -1: the result
   bool operator==(const ScalarBinding&) const = default;
 };
 

@@ -17,8 +17,6 @@ std::string text_of(const BufferBinding& b, const BindingNames& names) {
     case BufferBinding::out_crd: return "crd of level " + level + of;
     case BufferBinding::values:
     case BufferBinding::output: return "values" + of;
-    case BufferBinding::alpha: return "one number, which scales the expression";
-    case BufferBinding::beta: return "one number, which scales what the result held (0: it is not read)";
     case BufferBinding::out_pos:
       return "ends of the children in level " + level + " of each element of level " + std::to_string(b.level - 1) + of;
     case BufferBinding::out_counts: return "children of each coordinate of level 0" + of;
@@ -41,8 +39,6 @@ std::string text_of(const ScalarBinding& s, const BindingNames& names) {
   switch (s.kind) {
     case ScalarBinding::extent: return "extent of index " + at(names.indices, s.level);
     case ScalarBinding::bound: return "what " + at(names.bounds, s.level) + " stays below";
-    case ScalarBinding::dim_extent: return "extent of dimension " + level + of;
-    case ScalarBinding::level_lo: return "least coordinate" + of_level;
     case ScalarBinding::level_size: return "coordinates" + of_level;
     case ScalarBinding::level_slots: return "slots of one parent in level " + level + of;
     case ScalarBinding::stride:
@@ -50,13 +46,11 @@ std::string text_of(const ScalarBinding& s, const BindingNames& names) {
              (s.operand < 0 ? "index " + at(names.along, s.level) : "level " + level) + of;
     case ScalarBinding::offset: return "elements before the first one" + of;
     case ScalarBinding::walk_begin: return "0";
-    case ScalarBinding::walk_end:
-      return s.operand < 0 ? "extent of index " + at(names.indices, s.level) : "iterations" + of_level;
+    case ScalarBinding::walk_end: return "extent of index " + at(names.indices, s.level);
     case ScalarBinding::pos_stride: return "elements of pos" + of_level + " from one batch to the next";
     case ScalarBinding::crd_stride: return "elements of crd" + of_level + " from one batch to the next";
     case ScalarBinding::batch_stride: return "values" + of + " from one batch to the next";
     case ScalarBinding::lead: return "rows between a row" + of_level + " and the one to ask for: any number is right";
-    case ScalarBinding::batch_coordinate: return "coordinate of batch level " + level + of;
     case ScalarBinding::capacity: return "elements" + of_level + " that there is room for";
   }
   return {};

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "compiler/graph.h"
+#include "compiler/binding.h"
 
 namespace strata::compiler {
 

@@ -40,12 +40,10 @@ Stmt loop_in_pieces(Names& names, const std::string& stem, const Expr& first, co
     return ir::block(std::move(out));
   }
   std::vector<std::vector<Group>> widths;
-  if (!pieces.singly) {
-    widths.push_back(groups_of(std::int64_t{pieces.lanes} * pieces.vectors, pieces.lanes));
-    if (pieces.vectors > 1) widths.push_back({{0, pieces.lanes}});
-    for (int lanes = pieces.lanes / 2; pieces.halves && lanes > 2; lanes /= 2) widths.push_back({{0, lanes}});
-  }
-  if (pieces.lanes > 1 || pieces.singly) widths.push_back({{0, 1}});
+  widths.push_back(groups_of(std::int64_t{pieces.lanes} * pieces.vectors, pieces.lanes));
+  if (pieces.vectors > 1) widths.push_back({{0, pieces.lanes}});
+  for (int lanes = pieces.lanes / 2; lanes > 2; lanes /= 2) widths.push_back({{0, lanes}});
+  if (pieces.lanes > 1) widths.push_back({{0, 1}});
   for (std::size_t w = 0; w < widths.size(); ++w) {
     const std::int64_t width = widths[w].back().offset + widths[w].back().lanes;
     const std::string v = names.fresh(stem);
@@ -82,23 +80,21 @@ Stmt loop_in_pieces(Names& names, const std::string& stem, std::int64_t n, const
 }
 
 Stmt loop_in_chains(Names& names, const std::string& stem, const Expr& first, const Expr& last, int chains,
-                    const std::function<Stmt(const Expr&, int)>& before,
                     const std::function<Stmt(const Expr&, int, bool)>& body) {
   std::vector<Stmt> out;
-  const auto loop = [&](const Expr& from, const Expr& to, int copies, bool prepared) {
+  const auto loop = [&](const Expr& from, const Expr& to, int copies) {
     const std::string p = names.fresh(stem);
     std::vector<Stmt> inner;
-    if (prepared && before) inner.push_back(before(ir::var(p), copies));
     for (int c = 0; c < copies; ++c) inner.push_back(body(ir::var(p) + c, c, c + 1 == copies));
     out.push_back(ir::loop(p, from, to, ir::block(std::move(inner)), copies));
   };
   if (chains == 1) {
-    loop(first, last, 1, true);
+    loop(first, last, 1);
   } else {
     const Expr from = named(names, out, stem + "_first", first), to = named(names, out, stem + "_last", last);
     const Expr whole = named(names, out, stem + "_whole", from + ir::floor_div(to - from, chains) * chains);
-    loop(from, whole, chains, true);
-    loop(whole, to, 1, false);
+    loop(from, whole, chains);
+    loop(whole, to, 1);
   }
   return ir::block(std::move(out));
 }

@@ -20,9 +20,8 @@ std::vector<Group> groups_of(std::int64_t count, int lanes);
 
 struct Pieces {
   int lanes = 1, vectors = 1;  ///< of a whole piece
-  bool halves = true;          ///< what is less than a vector comes in halves of it; otherwise one by one
-  bool singly = false;         ///< all come one by one
-  bool overlap = false;        ///< or a last vector takes what others have had; there are `lanes` coordinates at least
+  bool overlap = false;        ///< a last vector takes what others have had: there are `lanes` coordinates at least;
+                               ///< otherwise what is less than a vector comes in halves of it
 };
 
 /// What stands for one piece, from this coordinate on. `whole`: it has all vectors.
@@ -35,9 +34,8 @@ ir::Stmt loop_in_pieces(Names& names, const std::string& stem, const ir::Expr& f
 ir::Stmt loop_in_pieces(Names& names, const std::string& stem, std::int64_t n, const Pieces& pieces, const Piece& body);
 
 /// [first, last), `chains` rounds at a time, each with sums of its own, so that none waits for the one before; the rest
-/// joins the first chain. `last`: of the copies in a round. `before`: what stands in front of so many copies, or null.
+/// joins the first chain. `last`: of the copies in a round.
 ir::Stmt loop_in_chains(Names& names, const std::string& stem, const ir::Expr& first, const ir::Expr& last, int chains,
-                        const std::function<ir::Stmt(const ir::Expr& at, int copies)>& before,
                         const std::function<ir::Stmt(const ir::Expr& at, int chain, bool last)>& body);
 
 /// Under a name of this stem, where it is more than a name or a constant.

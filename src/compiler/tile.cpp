@@ -1,102 +1,93 @@
-// The tiled loop in pieces: over a free index, or over a contiguous level.
-#include <algorithm>
+// The sums of a piece of the tile, and of places of a block, which stay in registers while the loops inside walk the
+// sparse operands: what these find is spread over all lanes. Without the tile every term would be added to the result's
+// memory.
+#include "compiler/results.h"
 
-#include "compiler/nest.h"
+namespace strata::merging {
 
-namespace strata::compiler {
-
-using ir::Expr;
-using ir::Stmt;
-
-Stmt TiledNest::tile_piece(std::size_t step, const Point& at, const Expr& first, std::vector<Group> groups) {
-  Point next = at;
-  next.groups = std::move(groups);
-  const ScheduleStep& s = s_.steps[step];
-  if (s.index >= 0) return enter_index(std::move(next), s.index, first, [&](Point p) { return emit(step + 1, p); });
-  if (s.level < s_.block_begin) {
-    const LevelFacts& f = g_.levels[static_cast<std::size_t>(s.level)];
-    next.position = s_.is_flat(s.level) ? first : child_position(at.position, f, first);
-  }
-  return enter_level(std::move(next), s.level, first, true, [&](Point p) { return emit(step + 1, p); });
+Place Results::held_place(const Place& at, std::size_t which) const {
+  Place place = at;
+  if (!at.held.empty())
+    for (std::size_t h = 0; h < in_.held.size(); ++h)
+      place.coordinate[static_cast<std::size_t>(in_.held[h].var)] = at.held[which][h];
+  return place;
 }
 
-Stmt TiledNest::tile_range(std::size_t step, const Point& at, const Expr& first, const Expr& last) {
-  const std::string stem =
-      s_.tile_index >= 0 ? index_letter(s_.tile_index) : g_.levels[static_cast<std::size_t>(s_.tile_level)].stem;
-  // Sums of lanes go from vectors to single elements at once: a tail has one accumulator of its own.
-  const Pieces pieces{.lanes = s_.lanes, .vectors = s_.vectors, .halves = !s_.tile_sums, .singly = at.careful};
-  const bool streams = s_.stream_level >= 0 && s_.stream_level == s_.tile_level;
-  return loop_in_pieces(names_, stem, first, last, pieces,
-                        [&](const Expr& v, const std::vector<Group>& groups, bool whole) {
-                          Stmts inner;
-                          if (whole && streams) {
-                            const LevelFacts& f = g_.levels[static_cast<std::size_t>(s_.tile_level)];
-                            const Expr position = s_.is_flat(s_.tile_level) ? v : child_position(at.position, f, v);
-                            inner.push_back(emit_prefetch(s_.tile_level, position, s_.lanes * s_.vectors));
-                          }
-                          inner.push_back(tile_piece(step, at, v, groups));
-                          return ir::block(std::move(inner));
-                        });
-}
-
-Stmt TiledNest::emit_tile(std::size_t step, const Point& at) {
-  const ScheduleStep& s = s_.steps[step];
-  if (s.index >= 0) {
-    if (s_.window_index == s.index) {
-      // A window as wide as the piece is the common one: the loops over its tails, each of which asks whether there is
-      // one, are not for it.
-      const std::int64_t width = std::int64_t{s_.lanes} * s_.vectors;
-      const Stmt any = tile_range(step, at, ir::var("begin"), ir::var("end"));
-      if (s_.lanes == 1) return any;
-      const Stmt whole = tile_piece(step, at, ir::var("begin"), groups_of(width, s_.lanes));
-      return ir::branch(ir::eq(ir::var("end") - ir::var("begin"), ir::int_const(width)), whole, any);
-    }
-    const Expr extent = index_extent(s.index);
-    if (extent->kind != ir::ValueNode::constant || at.careful) return tile_range(step, at, ir::int_const(0), extent);
-    const std::int64_t n = extent->value.to_int64();
-    return loop_in_pieces(
-        names_, index_letter(s.index), n, {.lanes = s_.lanes, .vectors = s_.vectors},
-        [&](const Expr& v, const std::vector<Group>& groups, bool) { return tile_piece(step, at, v, groups); });
-  }
-
-  const LevelFacts& f = g_.levels[static_cast<std::size_t>(s.level)];
-  if (s_.is_flat(s.level)) {
-    const auto span = flat_span(at);
-    return tile_range(step, at, span.first, span.second);
-  }
-  if (s.level < s_.block_begin) {
-    bool clipped = false;
-    levels::Window window = clip(at, s.level, clipped);
-    const levels::CursorInputs in = cursor_inputs(s.level);
-    const auto outer = call_span(s.level);
-    if (outer || s_.window_level == s.level) {
-      const Expr from = outer ? in.lo + outer->first : ir::var("begin"),
-                 to = outer ? in.lo + outer->second : ir::var("end");
-      window.begin = window.begin ? ir::max(window.begin, from) : from;
-      window.end = window.end ? ir::min(window.end, to) : to;
-    }
-    const levels::Cursor cursor = levels::open(in, at.position, window);
-    return tile_range(step, at, cursor.counted->begin, cursor.counted->end);
-  }
+Stmt Results::accumulate_piece(int var, const Place& at) {
   Stmts out;
-  Point here = at;
-  open_block(here, out);
-  if (here.careful && !s_.tile_sums) {
-    // Rows of the last block that lie outside: one by one, each behind a test of its own at the leaf.
-    here.tile_limit = limit(here, s.level);
-    out.push_back(tile_piece(step, here, ir::int_const(0), groups_of(f.constant_size, 1)));
+  found_ = outside_.empty() ? "" : names_.fresh("found");
+  if (!found_.empty()) out.push_back(ir::declare(found_, ir::bool_const(false)));
+  const std::size_t groups = at.groups.size(), places = std::max<std::size_t>(1, at.held.size());
+  open_totals(places * groups, [&](std::size_t t) { return at.groups[t % groups].lanes; }, out);
+  if (in_.others) out.push_back(ir::declare(count_ = names_.fresh("count"), ir::int_const(0)));
+  register_open_ = true;
+  out.push_back(emit(var, at));
+  register_open_ = false;
+  if (in_.lanes_of_sum && !at.held.empty()) {
+    put_sums_of_lanes(at, out);
     return ir::block(std::move(out));
   }
-  const Stmt whole = tile_piece(step, here, ir::int_const(0), groups_of(f.constant_size, s_.lanes));
-  if (Expr bound = s_.tile_sums ? limit(here, s.level) : nullptr) {
-    bound = named(out, f.stem + "_end", bound);
-    const std::string v = names_.fresh(f.stem);
-    out.push_back(ir::branch(ir::ge(bound, ir::int_const(f.constant_size)), whole,
-                             ir::loop(v, ir::int_const(0), bound, tile_piece(step, here, ir::var(v), {{0, 1}}))));
-  } else {
-    out.push_back(whole);
+  const Expr some_absent = in_.others ? ir::lt(ir::var(count_), this->places(var)) : nullptr;
+  for (std::size_t t = 0; t < places * groups; ++t) {
+    Place place = held_place(at, t / groups);
+    place.group = at.groups[t % groups];
+    Value all = joined_total(out, t);
+    if (some_absent) {
+      all = named("all", all, out);
+      const Value more = total_.broadcast(cast(constant(*in_.others), in_.compute, total_.compute()), all.lanes());
+      all = total_.either(some_absent, joined(all, more), all);
+    }
+    if (!outside_.empty())
+      all = total_.either(ir::var(found_, {DType::boolean, 1}),
+                          named("all", times_factors(total_, all, place, out), out), all);
+    put(place, {nullptr, cast(all, total_.compute(), in_.compute)}, out);
   }
   return ir::block(std::move(out));
 }
 
-}  // namespace strata::compiler
+void Results::know(Place& at, const std::vector<char>& changes, Stmts& out) {
+  const auto is_factor = [&](std::size_t n) {
+    return std::ranges::any_of(inside_, [&](const Multiplier& f) { return child_of(f) == static_cast<int>(n); });
+  };
+  for (std::size_t n = 0; n < in_.nodes.size(); ++n) {
+    const int parent = parent_[n];
+    const bool asked = inside_.empty() ? parent >= 0 && changes[static_cast<std::size_t>(parent)] : is_factor(n);
+    if (changes[n] || at.known[n] || !asked) continue;
+    Element e = evaluate(static_cast<int>(n), at, out);
+    if (in_.nodes[n].kind != ElementwiseNode::constant) e.value = named("shared", e.value, out);
+    at.known[n] = std::move(e);
+  }
+}
+
+Stmt Results::leaf_of_piece(const Place& given) {
+  Stmts out, add;
+  Place at = given;
+  const bool certain = at.holds || absent_changes_nothing();
+  std::vector<char> changes(in_.nodes.size(), 0);
+  for (std::size_t n = 0; n < in_.nodes.size(); ++n) changes[n] = moves_[n] || (!at.held.empty() && held_[n]);
+  know(at, changes, out);  // what all share, once
+  const std::size_t groups = at.groups.size(), places = std::max<std::size_t>(1, at.held.size());
+  Expr present;
+  for (std::size_t g = 0; g < groups; ++g) {
+    Place of_group = at;
+    of_group.group = at.groups[g];
+    if (places > 1) know(of_group, held_, out);
+    for (std::size_t p = 0; p < places; ++p) {
+      const std::size_t which = p * groups + g;
+      const Value next = with_term(total_, total(which, at.chain), held_place(of_group, p), present, out);
+      Stmts assigned;
+      assign_total(next, assigned, at.chain, which);
+      Stmt one = ir::block(std::move(assigned));
+      if (!at.held.empty() && present && !certain) one = ir::branch(present, one);
+      add.push_back(std::move(one));
+    }
+  }
+  if (certain || !at.held.empty()) present = nullptr;
+  if (in_.others) add.push_back(ir::assign(count_, ir::var(count_) + 1));
+  if (!found_.empty()) add.push_back(ir::assign(found_, ir::bool_const(true)));
+  const Stmt all = ir::block(std::move(add));
+  out.push_back(present ? ir::branch(present, all) : all);
+  return ir::block(std::move(out));
+}
+
+}  // namespace strata::merging

@@ -59,27 +59,11 @@ Value Arithmetic::broadcast(const Value& a, int lanes) const {
   return {ir::broadcast(a.re, lanes), a.im ? ir::broadcast(a.im, lanes) : nullptr};
 }
 
-Value Arithmetic::lane(const Value& a, int which) const {
-  return {ir::lane(a.re, which), a.im ? ir::lane(a.im, which) : nullptr};
-}
-
-Value Arithmetic::reduce(const Value& a) const {
-  if (a.lanes() == 1) return a;
-  const ir::Op op = boolean() ? ir::Op::bit_or : ir::Op::add;
-  return {ir::reduce_lanes(op, a.re), a.im ? ir::reduce_lanes(op, a.im) : nullptr};
-}
-
 Expr Arithmetic::is_zero(const Value& a) const {
   const Expr z = zero().re;
   if (boolean()) return ir::logical_not(a.re);
   const Expr re = ir::eq(a.re, z);
   return a.im ? ir::logical_and(re, ir::eq(a.im, z)) : re;
-}
-
-Expr Arithmetic::is_one(const Value& a) const {
-  if (boolean()) return a.re;
-  const Expr re = ir::eq(a.re, ir::constant(Scalar::one(part_), 1));
-  return a.im ? ir::logical_and(re, ir::eq(a.im, zero().re)) : re;
 }
 
 Value Arithmetic::either(const Expr& condition, const Value& a, const Value& b) const {

@@ -33,10 +33,7 @@ class Arithmetic {
   Value add(const Value& a, const Value& b) const;
   Value mul_add(const Value& a, const Value& b, const Value& c) const;  ///< a * b + c
   Value broadcast(const Value& a, int lanes) const;
-  Value lane(const Value& a, int which) const;
-  Value reduce(const Value& a) const;  ///< sum of the lanes
   ir::Expr is_zero(const Value& a) const;
-  ir::Expr is_one(const Value& a) const;
   Value either(const ir::Expr& condition, const Value& a,
                const Value& b) const;  ///< a where the condition holds, else b
 

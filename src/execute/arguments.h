@@ -12,15 +12,10 @@ namespace strata::execution {
 /// What a run reads. What no binding of the kernel asks for may stay empty.
 struct Inputs {
   std::span<const Tensor> operands;
-  int walked = -1;             ///< the operand that a part is taken of; -1: all have one part
-  const Part* part = nullptr;  ///< ... this one
-  std::span<const std::int64_t> extents = {}, bounds = {};  ///< per index or loop variable; per bound
-  const Scalar *alpha = nullptr, *beta = nullptr;
-  std::int64_t (*lead)(const Part&) = nullptr;  ///< see ScalarBinding::lead
+  std::span<const std::int64_t> extents = {}, bounds = {};  ///< per loop variable; per bound
+  std::int64_t (*lead)(const Part&) = nullptr;              ///< see ScalarBinding::lead
 
-  const Part& part_of(int operand) const {
-    return operand == walked ? *part : operands[static_cast<std::size_t>(operand)].part();
-  }
+  const Part& part_of(int operand) const { return operands[static_cast<std::size_t>(operand)].part(); }
 };
 
 /// The array of an operand that a parameter stands for; null where it stands for anything else.
@@ -29,7 +24,7 @@ const Buffer* array_of(const BufferBinding& binding, const Inputs& in);
 /// What a call writes to.
 struct Outputs {
   void* values = nullptr;
-  std::span<const std::int64_t> strides = {};  ///< of dense memory: per dimension or loop variable
+  std::span<const std::int64_t> strides = {};  ///< of dense memory: per loop variable
   std::int64_t offset = 0;                     ///< of dense memory: elements before coordinates that are all 0
   // --- assembled ---
   std::span<const Buffer> crd = {}, pos = {};  ///< per level
@@ -52,11 +47,6 @@ class Arguments {
   const std::int64_t* scalars() const { return scalars_.data(); }
   void*& buffer(std::size_t n) { return buffers_.data()[n]; }
   std::int64_t& scalar(std::size_t n) { return scalars_.data()[n]; }
-
-  /// Other memory of a dense result.
-  void write_to(const BoundFunction& kernel, void* values, std::span<const std::int64_t> strides);
-  /// A batch of the operand that is walked; `first` has what batch 0 is called with.
-  void move_to(std::int64_t batch, const BoundFunction& kernel, const Inputs& in, const Arguments& first);
 
  private:
   template <class T> class List {

@@ -1,9 +1,8 @@
 #pragma once
-// Where the domain of a lowered kernel is cut. Cuts depend on the problem, never on the number of threads.
+// Where the loops of a kernel are cut. Cuts depend on the problem, never on the number of threads.
 #include <cstdint>
 
 #include "base/share.h"
-#include "compiler/lower.h"
 #include "levels/index_view.h"
 #include "strata/tensor.h"
 
@@ -30,33 +29,5 @@ template <class F> std::int64_t begin_of_weighed_share(std::int64_t size, std::i
   const std::int64_t before = begin_of_share(weight(size), c, n);
   return partition_point(0, size, [&](std::int64_t x) { return weight(x) < before; });
 }
-
-/// The domain of one batch of one part, and how to cut it.
-class Domain {
- public:
-  /// `output_extent`: of the launch's output dimension; `free_work`: product of the extents that only dense operands
-  /// have.
-  Domain(const Launch& launch, const Part& part, std::int64_t batch, std::int64_t output_extent,
-         std::int64_t free_work);
-
-  std::int64_t size() const { return size_; }
-  /// Stored elements, as far as the arrays tell without a walk.
-  std::int64_t stored() const { return stored_; }
-  /// How many chunks pay.
-  std::int64_t chunks() const;
-  /// How many calls, one after the other, keep each short enough to stop in between.
-  std::int64_t slices() const;
-  /// Start of chunk c of n; cut(n, n) is the size. cut(c * k, n * k) is cut(c, n).
-  std::int64_t cut(std::int64_t c, std::int64_t n) const;
-
- private:
-  std::int64_t weight(std::int64_t x) const;
-  std::int64_t work() const;  ///< multiply-adds, about
-
-  const Launch& launch_;
-  std::int64_t size_ = 0, stored_ = 0, free_work_ = 1, factor_ = 1;
-  const void *weights_ = nullptr, *coordinates_ = nullptr;
-  DType weights_dtype_ = DType::i32, coordinates_dtype_ = DType::i32;
-};
 
 }  // namespace strata::execution

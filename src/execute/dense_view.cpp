@@ -15,8 +15,9 @@
 
 #include "backend/backend.h"
 #include "base/share.h"
+#include "base/small_float.h"
 #include "base/sum_in_pairs.h"
-#include "compiler/merge/merge.h"
+#include "compiler/merge.h"
 #include "execute/turn.h"
 #include "levels/index_view.h"
 #include "tensor/row_major.h"
@@ -164,6 +165,28 @@ template <class T> void scale_as(const DenseView& v, const Scalar& beta) {
   });
 }
 
+/// axpby() of views and factors of one dtype.
+template <class T> void axpby_as(const DenseView& v, const DenseView& w, const Scalar& alpha, const Scalar& beta) {
+  T* to = reinterpret_cast<T*>(v.data);
+  const T* from = reinterpret_cast<const T*>(w.data);
+  T a, b;
+  std::memcpy(&a, alpha.bits, sizeof(T));
+  std::memcpy(&b, beta.bits, sizeof(T));
+  // A complex factor of 1 would make NaN of infinities.
+  const auto is_one = [](const Scalar& x) { return x.same_bits(Scalar::one(x.dtype)); };
+  const bool adds = !beta.is_zero(), same = is_one(alpha), keeps = is_one(beta);
+  const auto term = [=](const T& x) { return same ? x : a * x; };
+  const auto sum = [=](const T& x, const T& before) { return term(x) + (keeps ? before : b * before); };
+  for_runs(v, w, [=](i64 o, i64 p, i64 n, i64 s, i64 t) {
+    if (!adds)
+      for (i64 k = 0; k < n; ++k) to[o + k * s] = term(from[p + k * t]);
+    else if (s == 1 && t == 1)
+      for (i64 k = 0; k < n; ++k) to[o + k] = sum(from[p + k], to[o + k]);
+    else
+      for (i64 k = 0; k < n; ++k) to[o + k * s] = sum(from[p + k * t], to[o + k * s]);
+  });
+}
+
 /// Calls f with a zero of the dtype, and with how two of its values combine: as generated code does it, integers wrap
 /// and NaN wins.
 template <class F> void with_combine(DType t, Combine how, const F& f) {
@@ -190,6 +213,17 @@ template <class To, class From, class F> void map(const DenseView& to, const Den
   const From* s = reinterpret_cast<const From*>(from.data);
   for_runs(to, from, [=](i64 o, i64 p, i64 n, i64 st, i64 ss) {
     for (i64 k = 0; k < n; ++k) t[o + k * st] = f(s[p + k * ss]);
+  });
+}
+
+/// The same, where what lies side by side is converted at once.
+template <class To, class From>
+void map_many(const DenseView& to, const DenseView& from, To (*one)(From), void (*many)(const From*, To*, i64)) {
+  To* t = reinterpret_cast<To*>(to.data);
+  const From* s = reinterpret_cast<const From*>(from.data);
+  for_runs(to, from, [=](i64 o, i64 p, i64 n, i64 st, i64 ss) {
+    if (st == 1 && ss == 1) return many(s + p, t + o, n);
+    for (i64 k = 0; k < n; ++k) t[o + k * st] = one(s[p + k * ss]);
   });
 }
 
@@ -323,6 +357,8 @@ void combine(const DenseView& v, const DenseView& w, Combine how, bool w_first) 
 
 void axpby(const DenseView& to, const DenseView& from, const Scalar& alpha, const Scalar& beta) {
   if (beta.is_zero() && alpha.same_bits(Scalar::one(alpha.dtype))) return assign(to, from);
+  if (to.dtype == alpha.dtype && from.dtype == alpha.dtype)
+    return with_arithmetic(to.dtype, [&](auto zero) { axpby_as<decltype(zero)>(to, from, alpha, beta); });
   const auto wide_copy = [&](const DenseView& v) {
     const Buffer memory = backend().allocate(alpha.dtype, v.size());
     DenseView copy = contiguous_like(to, memory.data);
@@ -354,12 +390,12 @@ void assign(const DenseView& to, const DenseView& from) {
     return with_width(size_of(to.dtype), [&]<class T>(T) { map<T, T>(to, from, [](T x) { return x; }); });
   }
   const int key = pair(to.dtype, from.dtype);
-  if (key == pair(DType::f16, DType::f32)) return map<std::uint16_t, float>(to, from, f32_to_f16);
-  if (key == pair(DType::bf16, DType::f32)) return map<std::uint16_t, float>(to, from, f32_to_bf16);
+  if (key == pair(DType::f16, DType::f32)) return map_many<std::uint16_t, float>(to, from, f32_to_f16, f32_to_f16);
+  if (key == pair(DType::bf16, DType::f32)) return map_many<std::uint16_t, float>(to, from, f32_to_bf16, f32_to_bf16);
   if (key == pair(DType::f8e4m3, DType::f32)) return map<std::uint8_t, float>(to, from, f32_to_f8e4m3);
   if (key == pair(DType::f8e5m2, DType::f32)) return map<std::uint8_t, float>(to, from, f32_to_f8e5m2);
-  if (key == pair(DType::f32, DType::f16)) return map<float, std::uint16_t>(to, from, f16_to_f32);
-  if (key == pair(DType::f32, DType::bf16)) return map<float, std::uint16_t>(to, from, bf16_to_f32);
+  if (key == pair(DType::f32, DType::f16)) return map_many<float, std::uint16_t>(to, from, f16_to_f32, f16_to_f32);
+  if (key == pair(DType::f32, DType::bf16)) return map_many<float, std::uint16_t>(to, from, bf16_to_f32, bf16_to_f32);
   if (key == pair(DType::f32, DType::f64))
     return map<float, double>(to, from, [](double x) { return static_cast<float>(x); });
   if (key == pair(DType::f64, DType::f32))

@@ -79,20 +79,24 @@ void call_of_rows(const Job& job, const SlotResult& r, const Buffer& values, i64
 }
 
 RawArrays make(const Job& job, const DenseResult& r) {
-  const auto chunk = [&](i64 c, void* values) {
-    call(job, {.values = values, .strides = r.strides, .offset = r.offset}, c);
+  const i64 groups = job.chunks() / r.in_turn;
+  const auto group = [&](i64 g, void* values) {
+    for (i64 c = g * r.in_turn; c < (g + 1) * r.in_turn; ++c) {
+      if (c > g * r.in_turn) poll_interrupt();
+      call(job, {.values = values, .strides = r.strides, .offset = r.offset}, c);
+    }
   };
   const bool numbers = r.apart && r.size == 1;
   Buffer out = r.onto    ? *r.onto
-               : r.start ? backend().filled(*r.start, numbers ? job.chunks() : r.size)
+               : r.start ? backend().filled(*r.start, numbers ? groups : r.size)
                          : backend().allocate(job.absent.dtype, r.size);
   if (r.onto && r.start) fill(view_of(out.dtype, out.data, r.size), *r.start);
   const auto width = static_cast<i64>(size_of(out.dtype));
   if (r.apart && !numbers) {
     const DenseView all = view_of(out.dtype, out.data, r.size);
-    scatter(all, job.chunks(), job.absent, r.combine, [&](i64 c, const DenseView& to) { chunk(c, to.data); });
+    scatter(all, groups, job.absent, r.combine, [&](i64 g, const DenseView& to) { group(g, to.data); });
   } else {
-    in_chunks(job.chunks(), [&](i64 c) { chunk(c, static_cast<char*>(out.data) + (numbers ? c * width : 0)); });
+    in_chunks(groups, [&](i64 g) { group(g, static_cast<char*>(out.data) + (numbers ? g * width : 0)); });
   }
   if (numbers) combine_in_pairs(out, r.combine);
   out.size = r.size;

@@ -5,7 +5,7 @@
 #include <variant>
 #include <vector>
 
-#include "compiler/merge/merge.h"
+#include "compiler/merge.h"
 #include "execute/assembly.h"
 #include "execute/executable.h"
 
@@ -18,7 +18,8 @@ struct DenseResult {
   std::int64_t offset = 0;            ///< of coordinates that are all 0: places before them may not be reached
   std::optional<Scalar> start;        ///< what it holds before; none: the kernel stores everywhere, or joins
   std::optional<Buffer> onto = {};    ///< this memory; none: fresh
-  bool apart = false;                 ///< each chunk has a result of its own: all are combined in their order
+  std::int64_t in_turn = 1;           ///< so many chunks go one after the other: they add to the same places
+  bool apart = false;                 ///< each such group has a result of its own: all are combined in their order
   merging::Combine combine = merging::Combine::plus;
 };
 

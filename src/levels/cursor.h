@@ -1,5 +1,6 @@
 #pragma once
-// A level, described once for every compiled use: how to walk and locate its coordinates, in loop IR.
+// Levels in loop IR: how coordinates are found that no array has. A level is walked beside others, and whoever is not
+// at the least coordinate waits: going on is apart from looking.
 #include <functional>
 #include <optional>
 #include <string>
@@ -14,7 +15,6 @@ namespace strata::levels {
 struct CursorInputs {
   Level level;
   ir::Expr lo, size;  ///< the level's coordinate range; size is a constant where it is known
-  ir::Expr extent;    ///< range: slots per parent (extent of its dimension); padded: k; structured: n
   std::function<ir::Expr(ir::Expr)> pos,
       crd;  ///< pos[i], crd[i] (packed ones unpacked; bitmap: crd is the word of u64 bits)
   std::function<std::string(std::string)> fresh;  ///< a new identifier from a stem ("p" -> "p3")
@@ -26,42 +26,22 @@ struct StateVariable {
   ir::Expr initial;
 };
 
-/// The children of one parent position, as code.
-///
-/// Counted levels set `counted`: position runs over [begin, end) by one, `enter` runs at the top of each iteration.
-/// Other levels are state machines: declare `state`, run `settle`; while (valid) { enter; ...; advance; settle; }.
-struct Cursor {
-  struct CountedLoop {
-    std::string variable;  ///< what the loop counts
-    ir::Expr begin, end;
-  };
-  std::optional<CountedLoop> counted;
-  std::vector<StateVariable> state;  ///< declared before the loop (a counted level may carry state too: delta)
-  ir::Stmt before;                   ///< lets that must stand before the loop (may be null)
-  ir::Stmt settle;                   ///< may be null
-  ir::Expr valid;
-  ir::Stmt enter;                 ///< may be null
-  ir::Expr coordinate, position;  ///< valid after `enter`
-  ir::Expr used;  ///< null, or: is this a slot in use? (padded: after `enter`; false ends the parent's children)
-  ir::Stmt advance;
-
-  /// Position of a coordinate that is known to lie in the level's range, for levels that find it in O(1): position, and
-  /// a condition under which it is stored (null: always).
-  struct Located {
-    ir::Stmt before;
-    ir::Expr position, present;
-  };
-  std::function<Located(ir::Expr coordinate)> locate;
-  /// Coordinate at position q, for levels whose coordinates ascend and can be searched (null otherwise).
-  std::function<ir::Expr(ir::Expr q)> at;
+/// How to get from one coordinate of a parent's children to the next, where no array has them. Positions are
+/// counted by the caller.
+struct Steps {
+  ir::Stmt before;                   ///< lets that must stand before the state (may be null)
+  std::vector<StateVariable> state;  ///< declared with the first position
+  ir::Stmt step;                     ///< to the coordinate of a position that there is: once for each, in their order
+  ir::Expr coordinate;               ///< of the position that was stepped to last
 };
 
-/// The window [begin, end) restricts a counted dense, range level's coordinates to a part (chunks, slices); null:
-/// everything.
-struct Window {
-  ir::Expr begin, end;
-};
+/// Are its coordinates found one after the other, since no array has them?
+bool has_steps(LevelKind kind);
+/// Of delta, bitmap and registered levels, where `position` is what the caller counts; of others nothing: their
+/// coordinates are read where they are wanted.
+std::optional<Steps> steps(const CursorInputs& in, const ir::Expr& parent_position, const ir::Expr& position);
 
-Cursor open(const CursorInputs& in, ir::Expr parent_position, const Window& window = {});
+/// How many children each parent has, of a registered level without pos.
+ir::Expr slots_in_code(const CursorInputs& in);
 
 }  // namespace strata::levels

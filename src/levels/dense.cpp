@@ -1,9 +1,9 @@
 // Dense and range: position = parent * size + (coordinate - lo). No arrays. What lies off the matrix is an outside
 // slot, left out by the bounds that a walk over a part gives; to the storage it is a slot like any other.
+// Source: Kjolstad, Kamil, Chou, Lugato, Amarasinghe, OOPSLA 2017; range: Bik, "The Universal Sparse Tensor", 2025.
 #include <algorithm>
 
 #include "backend/steps.h"
-#include "levels/kinds.h"
 #include "levels/level_storage.h"
 
 namespace strata::storage {
@@ -55,20 +55,3 @@ Built build(const BuildInput& in) {
 const LevelStorage dense_storage = {check, positions, walk, find, build};
 
 }  // namespace strata::storage
-
-namespace strata::levels {
-
-/// Dense: every coordinate c in [lo, lo + size) is stored, at position parent * size + (c - lo). No arrays.
-///
-/// Source: Kjolstad, Kamil, Chou, Lugato, Amarasinghe, "The Tensor Algebra Compiler", OOPSLA 2017.
-Cursor open_dense(const CursorInputs& in, ir::Expr parent, const Window& window) {
-  Cursor cursor;
-  cursor.counted = counted_in_window(in, window);
-  cursor.coordinate = ir::var(cursor.counted->variable);
-  const auto place = [parent, lo = in.lo, size = in.size](const ir::Expr& c) { return parent * size + (c - lo); };
-  cursor.position = place(cursor.coordinate);
-  cursor.locate = [place](const ir::Expr& c) { return Cursor::Located{nullptr, place(c), nullptr}; };
-  return cursor;
-}
-
-}  // namespace strata::levels

@@ -344,26 +344,6 @@ ir::Expr coordinate(const CursorInputs& in, const ir::Expr& parent, const ir::Ex
 
 ir::Expr slots_in_code(const CursorInputs& in) { return registered(in.level.kind).slots.evaluate<ir::Expr>(Code{in}); }
 
-/// A level type of a user: children are counted, and its text says which coordinate each has.
-Cursor open_registered(const CursorInputs& in, const ir::Expr& parent) {
-  const RegisteredLevel& level = registered(in.level.kind);
-  Cursor cursor;
-  const ir::Expr first = first_of(in, parent);
-  cursor.counted = {in.fresh("p" + in.stem), first, level.has_pos ? in.pos(parent + 1) : first + slots_in_code(in)};
-  cursor.position = ir::var(cursor.counted->variable);
-  if (level.coordinate.uses(LevelWord::previous)) {
-    const Steps steps = steps_of_registered(in, parent, cursor.position);
-    cursor.state = steps.state;
-    cursor.enter = steps.step;
-    cursor.coordinate = steps.coordinate;
-  } else {
-    const std::string c = in.fresh(in.stem);
-    cursor.enter = ir::let(c, coordinate(in, parent, cursor.position, nullptr));
-    cursor.coordinate = ir::var(c);
-  }
-  return cursor;
-}
-
 Steps steps_of_registered(const CursorInputs& in, const ir::Expr& parent, const ir::Expr& position) {
   const std::string c = in.fresh(in.stem);
   return {.before = nullptr,

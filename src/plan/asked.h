@@ -15,6 +15,7 @@ struct Asked {
   bool complement_mask = false;
   std::optional<Schedule> schedule = {};
   bool general = false;
+  bool generated = false;  ///< no other kernels, whatever serves
 };
 
 /// The same of these options, with this mask in place of theirs.

@@ -1,10 +1,8 @@
 #include "plan/copied.h"
 
 #include <algorithm>
-#include <mutex>
 
 #include "execute/dense_view.h"
-#include "plan/compiled.h"
 
 namespace strata::planning {
 namespace {
@@ -15,29 +13,19 @@ class Copied : public Runner {
 
   void run(std::span<const Tensor> operands, const Tensor& out, const Scalar& alpha,
            const Scalar& beta) const override {
-    if (alpha.to_complex() != 1.0 || !beta.is_zero()) return scaled().run(operands, out, alpha, beta);
     const auto& indices = product_.einsum.operands[0];
     std::vector<int> order;
     for (int i : product_.einsum.output)
       order.push_back(static_cast<int>(std::ranges::find(indices, i) - indices.begin()));
-    assign(execution::view_of(out), permuted(execution::view_of(operands[0]), order));
+    const auto from = permuted(execution::view_of(operands[0]), order), to = execution::view_of(out);
+    if (alpha.to_complex() == 1.0 && beta.is_zero()) return assign(to, from);
+    axpby(to, from, alpha.as(product_.compute), beta.as(product_.compute));
   }
   std::string name() const override { return "dense_copy"; }
   std::vector<std::pair<std::string, std::string>> details() const override { return {{"engine", "hand-written"}}; }
 
  private:
-  const Runner& scaled() const {
-    std::call_once(once_, [this] {
-      std::string why;
-      scaled_ = compile_product(product_, 0, why);
-      if (!scaled_) throw InternalError("a scaled copy has no kernel: " + why);
-    });
-    return *scaled_;
-  }
-
   Product product_;
-  mutable std::once_flag once_;
-  mutable RunnerPtr scaled_;
 };
 
 }  // namespace

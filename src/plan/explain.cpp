@@ -27,6 +27,17 @@ std::string table(const std::vector<std::pair<std::string, std::string>>& rows, 
 
 }  // namespace
 
+std::string refusals(const Choice& choice) {
+  std::string out;
+  for (auto r = choice.reports.begin(); r != choice.reports.end();) {
+    const auto other = std::find_if(r, choice.reports.end(), [&](const Report& o) { return o.reason != r->reason; });
+    for (auto same = r; same != other; ++same) out += (same == r ? "" : ", ") + same->candidate;
+    out += ": " + r->reason + "\n";
+    r = other;
+  }
+  return out;
+}
+
 std::string explain(const Einsum& e, const Choice& choice) {
   const Product& p = choice.product;
   std::vector<std::pair<std::string, std::string>> operands;

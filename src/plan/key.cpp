@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "compiler/graph.h"
+#include "expr/index_letter.h"
 #include "plan/product.h"
 
 namespace strata::planning {
@@ -14,13 +14,6 @@ template <class T> bool both(const T* a, const T* b) { return a == b || (a && b 
 bool both(const Einsum* a, const Einsum* b) {
   return a == b || (a && b && a->num_indices == b->num_indices && a->operands == b->operands &&
                     a->output == b->output && a->conjugate == b->conjugate);
-}
-
-/// An einsum as an assignment, its indices called in order of appearance.
-Assignment plain_assignment(const Einsum& e) {
-  Einsum named = canonical(e);
-  for (int i = 0; i < named.num_indices; ++i) named.names.push_back(compiler::index_letter(i));
-  return to_assignment(named);
 }
 
 /// Do two ask the same, whatever the operands store? Every field is named: one more does not compile.
@@ -50,6 +43,12 @@ int twin_of(std::span<const Tensor> tensors, std::size_t k) {
 
 }  // namespace
 
+Assignment plain_assignment(const Einsum& e) {
+  Einsum named = canonical(e);
+  for (int i = 0; i < named.num_indices; ++i) named.names.push_back(index_letter(i));
+  return to_assignment(named);
+}
+
 const EvaluateOptions Asking::nothing;
 
 Counts counts_of(std::span<const Tensor> tensors) {
@@ -61,6 +60,15 @@ Counts counts_of(std::span<const Tensor> tensors) {
     out.twins.push_back(twin_of(tensors, k));
   }
   return out;
+}
+
+bool are_counts_of(std::span<const Tensor> tensors, const Counts& counts) {
+  for (std::size_t k = 0; k < tensors.size(); ++k) {
+    if (counts.twins[k] != twin_of(tensors, k)) return false;
+    // (Of a dense one the type says it all.)
+    if (!tensors[k].format().is_all_dense() && !(counted(tensors[k])->stats == counts.stats[k])) return false;
+  }
+  return true;
 }
 
 bool still_hold(const Counts& planned, std::span<const Tensor> tensors) {

@@ -17,9 +17,14 @@ struct Counts {
   bool operator==(const Counts&) const = default;
 };
 Counts counts_of(std::span<const Tensor> tensors);
+/// Are these the counts of such tensors? Their types are those that were counted.
+bool are_counts_of(std::span<const Tensor> tensors, const Counts& counts);
 /// Does a plan for such counts serve these tensors: whose patterns are the same, and where every slot or place is an
 /// element?
 bool still_hold(const Counts& planned, std::span<const Tensor> tensors);
+
+/// An einsum as an assignment over operands A, B, ..., its indices called in order of appearance.
+Assignment plain_assignment(const Einsum& e);
 
 /// What a kernel of a product is to give.
 struct ProductResult {

@@ -5,7 +5,6 @@
 #include <bit>
 
 #include "levels/index_view.h"
-#include "plan/long_sums.h"
 #include "plan/stats.h"
 #include "tensor/part_view.h"
 #include "tensor/tensor_impl.h"
@@ -177,6 +176,25 @@ bool has_long_rows(const Tensor& t, const std::vector<char>& in_output) {
             Stored(t.part(k), in_output).meet();
   known->long_rows.set(std::make_shared<const CountedPattern::LongRows>(in_output, found));
   return found;
+}
+
+DType wide_sums(DType compute) {
+  return compute == DType::f32 ? DType::f64 : compute == DType::c64 ? DType::c128 : compute;
+}
+
+std::optional<SummedOperand> may_have_long_rows(const Product& p) {
+  if (wide_sums(p.compute) == p.compute) return std::nullopt;
+  const auto walked = [](const TensorType& t) { return !is_plain_dense(t); };
+  if (std::ranges::count_if(p.operands, walked) != 1) return std::nullopt;
+  const auto k = static_cast<std::size_t>(std::ranges::find_if(p.operands, walked) - p.operands.begin());
+  SummedOperand out{k, {}};
+  std::vector<i64> summed;
+  for (std::size_t d = 0; d < p.einsum.operands[k].size(); ++d) {
+    out.in_output.push_back(std::ranges::count(p.einsum.output, p.einsum.operands[k][d]) > 0);
+    if (!out.in_output.back()) summed.push_back(p.operands[k].shape[d]);
+  }
+  if (summed.empty() || checked_product(summed).value_or(INT64_MAX) <= long_sum) return std::nullopt;
+  return out;
 }
 
 }  // namespace strata::planning

@@ -74,7 +74,9 @@ PlannedPtr plan_for(const Asking& asking, const std::function<Planned(Key, const
   };
   // Who says what is known of operands wants to hear of it again, whether it decides or not.
   const bool counts_matter = asking.counts != nullptr;
-  const auto serves = [&](const Planned& p) { return (p.by_types && !counts_matter) || p.counts == counts(); };
+  const auto serves = [&](const Planned& p) {
+    return counts_matter ? p.counts == *asking.counts : p.by_types || are_counts_of(asking.tensors, p.counts);
+  };
   if (const PlannedPtr* known = recent.find(asking, serves)) return *known;
   Key key(asking);
   PlannedPtr plan = find<PlannedPtr>(key);

@@ -5,7 +5,6 @@
 #include "base/checked.h"
 #include "base/tuple_text.h"
 #include "execute/dense_view.h"
-#include "expr/depth.h"
 #include "plan/plan_impl.h"
 #include "tensor/same_storage.h"
 
@@ -124,9 +123,7 @@ DTypes dtypes_for(std::span<const TensorType> operands, const PlanOptions& optio
   return {t, compute};
 }
 
-}  // namespace planning
-
-static Plan plan_here(const Einsum& e, std::span<const TensorType> operands, const PlanOptions& options) {
+Shape checked_shape(const Einsum& e, std::span<const TensorType> operands) {
   if (operands.size() != e.operands.size() || operands.empty())
     refuse("the expression and the operands differ in number", std::to_string(e.operands.size()) + " operands",
            std::to_string(operands.size()));
@@ -138,20 +135,29 @@ static Plan plan_here(const Einsum& e, std::span<const TensorType> operands, con
           {.what = "operands on another device are not built yet", .expected = "cpu", .got = t.device.to_string()});
     shapes.push_back(t.shape);
   }
-  const Shape shape = output_shape(e, shapes);
+  Shape shape = output_shape(e, shapes);
   if (!checked_product(shape)) refuse("the result is too large", "at most 2^63 - 1 elements", tuple_text(shape));
-  const auto dtypes = planning::dtypes_for(operands, options);
-  auto impl = std::make_shared<ProductPlan>();
-  impl->choice = planning::choice_for(e, operands, planning::dense_type(shape, dtypes.output), dtypes.compute);
-  impl->einsum = e;
-  impl->types.assign(operands.begin(), operands.end());
-  return Plan(std::move(impl));
+  return shape;
 }
 
-Plan make_plan(const Einsum& e, std::span<const TensorType> operands, const PlanOptions& options) {
-  return on_a_large_stack(stack_for(static_cast<int>(operands.size())),
-                          [&] { return plan_here(e, operands, options); });
+std::optional<KernelPlan> kernel_plan(const Einsum& e, std::span<const TensorType> operands, const PlanOptions& options,
+                                      std::string& why) {
+  const Shape shape = checked_shape(e, operands);
+  const auto dtypes = dtypes_for(operands, options);
+  auto impl = std::make_shared<ProductPlan>();
+  impl->choice = choice_for(e, operands, dense_type(shape, dtypes.output), dtypes.compute);
+  const Choice& choice = *impl->choice;
+  if (!choice.runner) {
+    why = "none serves\n" + refusals(choice);
+    return std::nullopt;
+  }
+  impl->einsum = e;
+  impl->types.assign(operands.begin(), operands.end());
+  auto long_rows = choice.runner->keeps_digits() ? std::nullopt : may_have_long_rows(choice.product);
+  return KernelPlan{Plan(std::move(impl)), std::move(long_rows)};
 }
+
+}  // namespace planning
 
 namespace {
 const Plan::Impl& planned(const std::shared_ptr<const Plan::Impl>& impl) {
@@ -240,8 +246,10 @@ void ProductPlan::run(std::span<const Tensor> operands, const Tensor& out, const
     other = planning::choice_for(einsum, types, output_key(out.type()), used->product.compute);
     used = other.get();
   }
-  if (std::any_of(operands.begin(), operands.end(), [&](const Tensor& t) { return touches(t, range); })) {
-    const Tensor copy = fresh(*choice);  // the output lies over an operand: results may only land there at the end
+  // Where the output lies over an operand results may only land there at the end.
+  if (!used->runner ||
+      std::any_of(operands.begin(), operands.end(), [&](const Tensor& t) { return touches(t, range); })) {
+    const Tensor copy = fresh(*choice);
     const DenseView scratch = execution::view_of(copy);
     if (!beta.is_zero()) execution::assign(scratch, view);
     choice->runner->run(operands, copy, alpha, beta);

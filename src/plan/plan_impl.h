@@ -1,5 +1,5 @@
 #pragma once
-#include "plan/product.h"
+#include "plan/long_rows.h"
 
 namespace strata {
 
@@ -8,7 +8,7 @@ namespace planning {
 /// What was decided for a product.
 struct Choice {
   Product product;
-  RunnerPtr runner;
+  RunnerPtr runner;  ///< null: no kernel is written for it
   std::vector<Report> reports;
   Part fresh;             ///< a fresh dense output without its memory
   std::int64_t size = 0;  ///< elements of a dense output
@@ -22,9 +22,25 @@ ChoicePtr choice_for(const Einsum& e, std::span<const TensorType> operands, cons
 struct DTypes {
   DType output, compute;
 };
+/// PlanError: sums cannot be kept in that dtype, or complex values would lose their imaginary part.
 DTypes dtypes_for(std::span<const TensorType> operands, const PlanOptions& options);
 
+/// The shape of what the einsum makes of these. PlanError: another number of operands, a result that is too large.
+/// Unsupported: operands on another device.
+Shape checked_shape(const Einsum& e, std::span<const TensorType> operands);
+
+/// A product as one kernel computes it that is written for it: a user's, a vendor's or ours.
+struct KernelPlan {
+  Plan plan;
+  std::optional<SummedOperand> long_rows;  ///< whose sums the kernel does not add up well enough
+};
+/// Nothing where there is none, and `why`. Otherwise as make_plan().
+std::optional<KernelPlan> kernel_plan(const Einsum& e, std::span<const TensorType> operands, const PlanOptions& options,
+                                      std::string& why);
+
 std::string explain(const Einsum& e, const Choice& choice);
+/// Why each candidate refused, those that say the same in one line.
+std::string refusals(const Choice& choice);
 
 [[noreturn]] inline void refuse(std::string what, std::string expected, std::string got, std::string fix = {}) {
   throw PlanError(
@@ -36,9 +52,9 @@ void check_factor(const char* name, const Scalar& s, DType compute);
 /// PlanError: this is no memory for a dense result of that shape and dtype.
 void check_output(const TensorType& planned, const Tensor& out);
 
-/// The plan of a product, where it serves these operands; otherwise the same for their types: how positions and
+/// The plan of a kernel, where it serves these operands; otherwise the same for their types: how positions and
 /// coordinates of what was made on the way are stored is known when they are counted.
-Plan fitted(const Plan& product, std::span<const Tensor> operands);
+Plan fitted(const Plan& kernel, std::span<const Tensor> operands);
 
 /// Would a kernel made for operands of type `planned` read an operand of type `t` rightly?
 bool serves(const TensorType& planned, const TensorType& t);

@@ -21,7 +21,7 @@ struct Report {
   std::string candidate;
   bool chosen = false;
   std::string reason;
-  int depth = 0;  ///< 1: asked on behalf of a candidate that converts an operand first
+  int depth = 0;  ///< 1: asked on behalf of a candidate that turns an operand first
 };
 
 /// One way to compute a product. Immutable; may run in several threads at once.
@@ -62,10 +62,9 @@ inline std::int64_t stored_values(const Tensor& t) {
   return n;
 }
 
-/// The first candidate that accepts; every one asked leaves a report. Unsupported where none does.
-RunnerPtr choose(const Product& product, std::vector<Report>& reports);
-/// The same without converting any operand; null where none accepts.
-RunnerPtr choose_direct(const Product& product, std::vector<Report>& reports, int depth);
+/// The first candidate that accepts; null where none does. Every one asked leaves a report. `depth`: 1 where a
+/// candidate asks that brings operands into another order.
+RunnerPtr choose(const Product& product, std::vector<Report>& reports, int depth = 0);
 
 // --- the normal form ---------------------------------------------------------------------------------------------
 

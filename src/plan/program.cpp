@@ -120,14 +120,31 @@ Program::Program(Lazy result) : result_(std::move(result)) {
     if (step.consumed) visit(*step.consumed);
   };
   visit(result_);
-  if (result_.position() >= 0 || !result_.step().kernel) return;
-  int next = 0;
-  if (std::ranges::all_of(result_.step().inputs, [&](const Lazy& x) { return x.position() == next++; }))
-    kernel_ = result_.step().kernel;
+  if (result_.position() >= 0) return;
+  const Lazy::Step& step = result_.step();
+  const auto is_given = [](const Lazy& x) { return x.position() >= 0; };
+  if (!step.then && !step.consumed && std::ranges::all_of(step.inputs, is_given))
+    for (const Lazy& x : step.inputs) only_.push_back(static_cast<std::size_t>(x.position()));
+  std::size_t next = 0;
+  if (step.kernel && !only_.empty() && std::ranges::all_of(only_, [&](std::size_t k) { return k == next++; }))
+    kernel_ = step.kernel;
 }
 
 Tensor Program::run(std::span<const Tensor> given) const {
-  return kernel_ ? kernel_->impl().run(given, Scalar::of(1.0)) : Frame(given, made_).fresh(result_);
+  if (kernel_) return kernel_->impl().run(given, Scalar::of(1.0));
+  if (!only_.empty()) {
+    auto inputs = inputs_of_only(given);
+    if (auto out = result_.step().make(inputs)) return *std::move(out);
+    if (result_.step().otherwise) return Frame(given, made_).value(result_.step().otherwise());
+  }
+  return Frame(given, made_).fresh(result_);
+}
+
+Lazy::Inputs Program::inputs_of_only(std::span<const Tensor> given) const {
+  Lazy::Inputs out;
+  out.reserve(only_.size());
+  for (const std::size_t k : only_) out.push_back(given[k]);
+  return out;
 }
 
 std::optional<Tensor> Program::deliver(std::span<const Tensor> given, const Destination& to) const {
@@ -136,7 +153,7 @@ std::optional<Tensor> Program::deliver(std::span<const Tensor> given, const Dest
     return to.out;
   }
   if (result_.position() >= 0 || !result_.step().deliver) return std::nullopt;
-  auto inputs = Frame(given, made_).inputs_of(result_);
+  auto inputs = only_.empty() ? Frame(given, made_).inputs_of(result_) : inputs_of_only(given);
   return result_.step().deliver(inputs, to);
 }
 

@@ -32,9 +32,12 @@ class Program {
   };
 
  private:
+  Lazy::Inputs inputs_of_only(std::span<const Tensor> given) const;
+
   Lazy result_;
   std::vector<Made> made_;
-  std::optional<Plan> kernel_;  ///< the only step, on what is given in its order: small products take no more time
+  std::vector<std::size_t> only_;  ///< of the only step: positions of its inputs, which are all given; none: several
+  std::optional<Plan> kernel_;     ///< the same, in their order: small products take no more time
 };
 
 }  // namespace strata::planning

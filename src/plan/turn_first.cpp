@@ -207,7 +207,7 @@ class TurnFirst : public Preparation {
   const Runner* runner_of(LateRunner& late, i64 count) const {
     std::call_once(late.once, [&] {
       std::vector<Report> unused;
-      late.runner = choose_direct(with_columns(product_, count), unused, 1);
+      late.runner = choose(with_columns(product_, count), unused, 1);
     });
     return late.runner.get();
   }
@@ -232,7 +232,7 @@ RunnerPtr turn_first(const Product& given, std::vector<Report>& reports) {
   if (inner.operands[1].shape[1] < worth_turning || moved <= 2 * static_cast<double>(machine().first_level))
     return nullptr;
   std::vector<Report> asked;
-  RunnerPtr runner = choose_direct(inner, asked, 1);
+  RunnerPtr runner = choose(inner, asked, 1);
   if (!runner) return nullptr;
   reports.push_back({"after turning " + operand_name(roles->dense), true,
                      "loops over " + operand_name(roles->sparse) + " take rows of it, and of the result", 0});

@@ -19,10 +19,10 @@ int main() {
   if (y({0}).to_double() != 3 || y({1}).to_double() != 3) return 1;
 
   // As the first comment of row_products.c has it.
-  double result[2] = {}, alpha = 1, beta = 0;
+  double result[2] = {};
   const Buffer pos = a.pos(1), crd = a.crd(1), stored = a.values(), dense = x.values();
-  void* const buffers[] = {result, &alpha, &beta, pos.data, crd.data, stored.data, dense.data};
-  const long long scalars[] = {0, 0, 2};
+  void* const buffers[] = {pos.data, crd.data, stored.data, dense.data, result};
+  const long long scalars[] = {2, 0};
   if (row_products(buffers, scalars, 0, 2, 0) != 0 || result[0] != 3 || result[1] != 3) return 1;
   static_assert(STRATA_VERSION_NUMBER >= STRATA_VERSION_OF(0, 1, 0));
   try {

@@ -24,9 +24,11 @@ def settings():
     """What runs kernels on how many threads; as it was behind the test."""
     import strata as st
 
-    before = st.settings.engine, st.settings.threads
+    names = "engine", "threads", "jit"
+    before = {name: getattr(st.settings, name) for name in names}
     yield st.settings
-    st.settings.engine, st.settings.threads = before
+    for name in names:
+        setattr(st.settings, name, before[name])
 
 
 @pytest.fixture(params=[1, 3])

@@ -13,6 +13,7 @@ _MOST_SHOWN, _MOST_STANDING_IN = 1 << 16, 1 << 22
 #: extent of every index where code is generated: more than those of trailing dense ones that are specialised
 _EXTENT = 200
 #: lines of a text
+_SHOWN = 1000  # the extents that `strata show` takes
 _LONGEST_TEXT = 1000
 
 #: expression: (what it is called, the operands that are in the format; others are dense)
@@ -183,7 +184,7 @@ def _code(text, expression, dtype):
     name = _core.Format(text).name or text
     out = {"command": f'strata show "{expression}" ' + " ".join(f'{operand}="{name}"' for operand in stored)}
     try:
-        out.update(_sections(_core.show_expression(expression, operands, _EXTENT, dtype, True)))
+        out.update(_sections(_core.show_expression(expression, operands, _SHOWN, dtype, True)))
     except TensorError as e:  # not every format can hold the elements that stand in for data
         raise Unsupported(
             f"without data this expression cannot be shown for {name}",
@@ -191,7 +192,7 @@ def _code(text, expression, dtype):
             fix="st.plan and st.evaluate take a tensor's own elements",
         ) from None
     try:
-        out["plan"] = _cut(_core.show_expression(expression, operands, _EXTENT, dtype, False))
+        out["plan"] = _cut(_core.show_expression(expression, operands, _SHOWN, dtype, False))
     except TensorError as e:
         out["plan"] = f"{name} cannot hold the elements that stand in for data here:\n\n{e}"
     return out

@@ -87,7 +87,9 @@ std::string rename_function(const std::string& file, const std::string& name) {
 
 std::string c_main(const std::string& name, std::span<const CArgument> buffers, std::span<const std::int64_t> scalars,
                    std::int64_t end, const Buffer& expected) {
-  const DType result = buffers[0].data.dtype;
+  const auto at = std::ranges::find(buffers, true, &CArgument::written) - buffers.begin();
+  const DType result = buffers[static_cast<std::size_t>(at)].data.dtype;
+  const std::string made = "b" + std::to_string(at);
   if (is_complex(result) || (is_float(result) && size_of(result) < 4))
     throw Unsupported({.what = "main() prints what C has a plain type for",
                        .expected = "float64, float32, integers or bool",
@@ -110,8 +112,8 @@ std::string c_main(const std::string& name, std::span<const CArgument> buffers, 
          (numbers.empty() ? "0" : numbers) + "};\n";
   out += "  int status = " + name + "(buffers, scalars, 0, " + std::to_string(end) + ", 0);\n";
   out += "  for (int k = 0; k < " + count + "; ++k) {\n    printf(\"" +
-         std::string(is_float(result) ? "%g\\n\", (double)b0[k]" : "%lld\\n\", (long long)b0[k]") + ");\n" +
-         "    status |= b0[k] != expected[k];\n  }\n  return status;\n}\n";
+         std::string(is_float(result) ? "%g\\n\", (double)" : "%lld\\n\", (long long)") + made + "[k]);\n" +
+         "    status |= " + made + "[k] != expected[k];\n  }\n  return status;\n}\n";
   return out;
 }
 

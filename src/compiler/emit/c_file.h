@@ -26,8 +26,8 @@ struct CArgument {
   Buffer data;
   bool written = false;
 };
-/// A main() that calls function `name` once on these, prints the result, which is the first of them, and fails where it
-/// is not `expected`. Unsupported: values that C has no plain type for.
+/// A main() that calls function `name` once on these, prints the result, which is the one that is written, and fails
+/// where it is not `expected`. Unsupported: values that C has no plain type for.
 std::string c_main(const std::string& name, std::span<const CArgument> buffers, std::span<const std::int64_t> scalars,
                    std::int64_t end, const Buffer& expected);
 

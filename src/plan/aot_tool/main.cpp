@@ -14,9 +14,11 @@
 
 #include "backend/kernel.h"
 #include "compiler/emit/emit_c.h"
-#include "compiler/merge/merge.h"
-#include "plan/compiled.h"
-#include "strata/format.h"
+#include "machine/machine.h"
+#include "plan/key.h"
+#include "plan/plan_impl.h"
+#include "plan/rewrite/direct.h"
+#include "strata/settings.h"
 
 namespace {
 
@@ -53,26 +55,30 @@ TensorType sparse_type(const std::string& format, const Shape& shape, DType dtyp
   return t;
 }
 
+/// An expression over types, and about how many elements its sparse operands have.
 struct Common {
-  Product product;
-  int driver;
-  bool specialize;
+  Assignment assignment;
+  std::vector<TensorType> types;
+  double stored;
 };
 
-/// Every product whose kernel is worth having at hand. Extents stand for classes: text depends on them only where it
-/// must.
+/// Stored elements of a row: texts depend on them in powers of four.
+constexpr double rows[] = {2, 8, 32, 128};
+
+/// Every product whose kernel is worth having at hand. Extents and counts stand for classes: text depends on them only
+/// where it must.
 std::vector<Common> products() {
   std::vector<Common> out;
-  const auto add = [&](const char* text, const TensorType& a, const TensorType& b, int driver = 0,
-                       bool specialize = true) {
+  const auto add = [&](const char* text, const TensorType& a, const TensorType& b) {
     const std::vector<TensorType> types{a, b};
-    const std::vector<Shape> shapes{a.shape, b.shape};
     const std::vector<int> ranks{static_cast<int>(a.shape.size()), static_cast<int>(b.shape.size())};
     const Einsum e = parse_einsum(text, ranks);
-    out.push_back(
-        {{normalise(e, types), types, dense_type(output_shape(e, shapes), a.dtype), a.dtype}, driver, specialize});
+    std::string why;
+    if (kernel_plan(e, types, {}, why)) return;  // nothing is generated for it
+    const double height = static_cast<double>((a.format.is_all_dense() ? b : a).shape[0]);
+    for (const double row : rows) out.push_back({plain_assignment(e), types, row * height});
   };
-  const std::int64_t m = 960, n = 768;  // blocks divide them
+  const std::int64_t m = 960, n = 768, many = std::int64_t{3} << 20;  // blocks divide them
   for (const auto& f : formats)
     for (DType t : {DType::f64, DType::f32})
       for (DType index : {DType::i32, DType::i64}) {
@@ -80,8 +86,11 @@ std::vector<Common> products() {
         const TensorType a = sparse_type(f.format, {m, n}, t, index);
         add("ij,j->i", a, dense_type({n}, t));
         add("ij,i->j", a, dense_type({m}, t));
-        for (std::int64_t k : {std::int64_t{16}, std::int64_t{64}, std::int64_t{1000}})
+        for (std::int64_t k : {std::int64_t{16}, std::int64_t{64}, std::int64_t{1000}}) {
           add("ij,jk->ik", a, dense_type({n, k}, t));
+          if (f.format != "dense")  // rows that no cache holds are prefetched
+            add("ij,jk->ik", sparse_type(f.format, {many, many}, t, index), dense_type({many, k}, t));
+        }
         if (f.blocks) {
           const TensorType odd = sparse_type(f.format, {m + 1, n + 1}, t, index);
           add("ij,j->i", odd, dense_type({n + 1}, t));
@@ -94,48 +103,29 @@ std::vector<Common> products() {
     for (DType t : {DType::f64, DType::f32})
       for (DType index : {DType::i32, DType::i64}) {
         const TensorType a = sparse_type(f, {m, n}, t, index);
-        for (std::int64_t k : {2, 4, 8, 32, 128}) {
-          if (f == std::string("COO")) add("ij,jk->ik", a, dense_type({n, k}, t));
-          if (k <= 16) add("ij,jk->ik", a, dense_type({n, k}, t), 0, false);
-        }
-        add("ij,jk->ik", a, dense_type({n, 16}, t), 0, false);
+        for (std::int64_t k : {2, 4, 8, 32, 128}) add("ij,jk->ik", a, dense_type({n, k}, t));
       }
   // Sparse weights: x @ W and x @ W.T.
   for (const char* format : {"CSR", "CSC"})
     for (DType t : {DType::f64, DType::f32})
-      for (std::int64_t rows : {std::int64_t{16}, std::int64_t{64}, std::int64_t{1000}}) {
-        add("ij,jk->ik", dense_type({rows, m}, t), sparse_type(format, {m, n}, t, DType::i32), 1);
-        add("ij,kj->ik", dense_type({rows, n}, t), sparse_type(format, {m, n}, t, DType::i32), 1);
+      for (std::int64_t rows_of_x : {std::int64_t{16}, std::int64_t{64}, std::int64_t{1000}}) {
+        add("ij,jk->ik", dense_type({rows_of_x, m}, t), sparse_type(format, {m, n}, t, DType::i32));
+        add("ij,kj->ik", dense_type({rows_of_x, n}, t), sparse_type(format, {m, n}, t, DType::i32));
       }
+  // Sums and products of two CSR matrices: the loops that walk both together.
+  for (DType t : {DType::f64, DType::f32})
+    for (const char* text : {"C(i,j) = A(i,j) + B(i,j)", "C(i,k) = A(i,j) * B(j,k)"}) {
+      const TensorType csr = sparse_type("CSR", {n, n}, t, DType::i32);
+      for (const double row : rows) out.push_back({parse_assignment(text), {csr, csr}, row * static_cast<double>(n)});
+    }
   return out;
 }
 
-/// Sums and products of two CSR matrices: the loops that walk both together.
-std::vector<ir::Function> of_two_sparse() {
-  std::vector<ir::Function> out;
-  for (DType t : {DType::f64, DType::f32})
-    for (const bool product : {true, false}) {
-      merging::Input in;
-      const TensorType csr = sparse_type("CSR", {960, 720}, t, DType::i32);
-      in.operands = {{.type = csr, .vars = {0, 1}, .fibers = {1}},
-                     {.type = csr, .vars = {product ? 1 : 0, product ? 2 : 1}, .fibers = {1}}};
-      const Scalar zero = Scalar::zero(t);
-      in.nodes = {{.kind = merging::ElementwiseNode::access, .operand = 0, .dtype = t, .compute = t, .value = zero},
-                  {.kind = merging::ElementwiseNode::access, .operand = 1, .dtype = t, .compute = t, .value = zero},
-                  {.kind = product ? merging::ElementwiseNode::all : merging::ElementwiseNode::any,
-                   .op = product ? Operator::multiply : Operator::add,
-                   .dtype = t,
-                   .compute = t,
-                   .value = zero,
-                   .arguments = {0, 1},
-                   .needed = {1, 1}}};
-      in.num_vars = product ? 3 : 2;
-      in.summed = product ? std::vector<char>{0, 1, 0} : std::vector<char>{0, 0};
-      in.absent = Scalar::zero(t);
-      in.compute = t;
-      in.dense_top = true;
-      out.push_back(merging::lower(in).function);
-    }
+/// What planning sees of its operands.
+Operands seen(const Common& c) {
+  Operands out;
+  for (std::size_t k = 0; k < c.types.size(); ++k)
+    out.emplace(operand_name(k), Lazy::given(static_cast<int>(k), c.types[k], stats_for(c.types[k], c.stored)));
   return out;
 }
 
@@ -173,25 +163,23 @@ int main(int argc, char** argv) {
       std::set<std::string> isas;
     };
     std::map<std::string, Text> texts;  // by hash
-    std::set<std::string> refused;
-    for (const Isa& isa : isas)
-      for (const auto& [p, driver, specialize] : products()) {
-        std::string why;
-        const auto kernels = lower_product(p, driver, why, Target{isa.vector_bytes}, specialize);
-        if (kernels.empty()) refused.insert(p.einsum.to_string() + ", A " + p.operands[0].to_string() + ": " + why);
-        for (const KernelText& k : kernels) {
-          Text& t = texts[text_hash(k.source)];
-          t.source = k.source;
-          t.function = k.lowered.function.name;
+    settings() = Settings();
+    settings().vendor = false;
+    for (const Isa& isa : isas) {
+      Machine m = known_machines()[0];  // not the one that builds
+      m.vector_bytes = isa.vector_bytes;
+      const testing::UseMachine use(m);
+      for (const Common& c : products()) {
+        const auto functions = direct::functions_of(c.assignment, seen(c), {});
+        if (functions.empty()) throw std::runtime_error("no kernel for " + c.assignment.to_string());
+        for (const ir::Function& f : functions) {
+          const std::string source = emit_c(f);
+          Text& t = texts[text_hash(source)];
+          t.source = source;
+          t.function = f.name;
           t.isas.insert(isa.name);
         }
       }
-    for (const ir::Function& f : of_two_sparse()) {
-      const std::string source = emit_c(f);
-      Text& t = texts[text_hash(source)];
-      t.source = source;
-      t.function = f.name;
-      for (const Isa& isa : isas) t.isas.insert(isa.name);
     }
     std::string list;
     for (const auto& [hash, t] : texts) {
@@ -205,7 +193,6 @@ int main(int argc, char** argv) {
     std::ofstream out(dir / "list.txt", std::ios::binary | std::ios::trunc);
     out << list;
     if (!out.flush()) throw std::runtime_error("cannot write " + (dir / "list.txt").string());
-    for (const auto& r : refused) std::fprintf(stderr, "strata_aot: not lowered: %s\n", r.c_str());
     std::printf("%zu kernels\n", texts.size());
     return 0;
   } catch (const std::exception& e) {

@@ -1,11 +1,11 @@
-// Products that a plan serves whose result is dense.
+// Products with a dense result that a kernel is written for.
 #include "plan/expression/dense_plan.h"
 
 #include <algorithm>
 
 #include "base/checked.h"
 #include "convert/convert_elements.h"
-#include "plan/product.h"
+#include "plan/plan_impl.h"
 #include "plan/rewrite/direct.h"
 
 namespace strata::evaluation {
@@ -94,7 +94,10 @@ std::optional<DensePlan> dense_plan(const Request& r, std::string& why) {
   if (names.size() > 2 && (r.to.dtype || !r.to.scales) && direct::pays_in_pairs(r.assignment, r.given))
     return no("pair by pair it takes less than half of the multiply-adds");
   try {
-    DensePlan found{.plan = make_plan(*e, list, plan_options(list, options, r.to)),
+    auto kernel = planning::kernel_plan(*e, list, plan_options(list, options, r.to), why);
+    if (!kernel) return std::nullopt;
+    DensePlan found{.plan = std::move(kernel->plan),
+                    .long_rows = std::move(kernel->long_rows),
                     .einsum = *e,
                     .names = std::move(names),
                     .operands = std::move(operands),

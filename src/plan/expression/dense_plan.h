@@ -1,11 +1,14 @@
 #pragma once
 #include "plan/expression/ways.h"
+#include "plan/long_rows.h"
 
 namespace strata::evaluation {
 
-/// One product, at most one of whose operands is sparse, into dense memory.
+/// One product, at most one of whose operands is sparse, into dense memory, by a kernel that is written for it.
 struct DensePlan {
   Plan plan;
+  std::optional<planning::SummedOperand>
+      long_rows;  ///< of an operand: whose sums the kernel does not add up well enough
   Einsum einsum;
   std::vector<std::string> names;  ///< of the operands in the plan's order
   std::vector<Lazy> operands;      ///< as the plan takes them

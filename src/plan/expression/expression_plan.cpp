@@ -4,6 +4,7 @@
 #include "expr/depth.h"
 #include "plan/expression/planning.h"
 #include "plan/plan_impl.h"
+#include "tensor/row_major.h"
 
 namespace strata {
 namespace {
@@ -58,11 +59,21 @@ class ExpressionPlan final : public Plan::Impl {
   }
 
  private:
-  Tensor run(std::span<const Tensor> operands, const Destination& to) const {
+  Tensor run(std::span<const Tensor> operands, Destination to) const {
     return on_a_large_stack(stack_for(assignment_.value.depth()), [&] {
       const auto tensors = in_place(operands);
+      if (to.scales() && planning::accumulator(output_type().dtype) != output_type().dtype && !to_.scales)
+        return run_unrounded(tensors, to);
       return evaluation::run(*plan_for(tensors)->program, tensors, to);
     });
+  }
+  /// The result is planned for memory that rounds it once.
+  Tensor run_unrounded(std::span<const Tensor> tensors, Destination to) const {
+    const TensorType& type = planned_->program->type();
+    if (!to.out && type.format.is_all_dense()) to.out = empty_dense(type.dtype, type.shape);
+    return evaluation::run(
+        {.assignment = &assignment_, .options = &options_, .to = to.outline(), .names = names(), .tensors = tensors},
+        to);
   }
 
   /// The operands by position, the mask behind them.

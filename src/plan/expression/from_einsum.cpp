@@ -3,6 +3,7 @@
 
 #include "expr/chain.h"
 #include "plan/expression/front.h"
+#include "plan/product.h"
 
 namespace strata {
 
@@ -10,21 +11,32 @@ std::string operand_name(std::size_t k) {
   return k < 26 ? std::string(1, static_cast<char>('A' + k)) : "T" + std::to_string(k);
 }
 
-Assignment to_assignment(const Einsum& e) {
+namespace {
+
+/// Over operands that are called so.
+Assignment named_assignment(const Einsum& e, const std::vector<std::string>& names, const std::string& result) {
   Assignment out;
-  out.name = operand_name(e.operands.size());
+  out.name = result;
   const auto name = [&](int i) { return e.names[static_cast<std::size_t>(i)]; };
   for (int i : e.output) out.indices.push_back(name(i));
   std::optional<Expression> product;
   for (std::size_t k = 0; k < e.operands.size(); ++k) {
     std::vector<AffineIndex> indices;
     for (int i : e.operands[k]) indices.emplace_back(name(i));
-    Expression factor = Expression::access(operand_name(k), std::move(indices));
+    Expression factor = Expression::access(names[k], std::move(indices));
     if (k < e.conjugate.size() && e.conjugate[k]) factor = Expression::unary(Operator::conjugate, factor);
     product = product ? *product * factor : factor;
   }
   out.value = with_sums(product.value_or(Expression::integer(1)), out.indices);
   return out;
+}
+
+}  // namespace
+
+Assignment to_assignment(const Einsum& e) {
+  std::vector<std::string> names;
+  for (std::size_t k = 0; k < e.operands.size(); ++k) names.push_back(operand_name(k));
+  return named_assignment(e, names, operand_name(e.operands.size()));
 }
 
 namespace evaluation {
@@ -70,6 +82,22 @@ std::optional<Einsum> as_scaled_einsum(const Assignment& a, const std::map<std::
                                       : Scalar::of(flat->factor);
   operands = std::move(flat->names);
   return std::move(flat->einsum);
+}
+
+std::optional<Assignment> with_own_indices(const Assignment& a, const Operands& operands) {
+  std::map<std::string, TensorType> types;
+  for (const auto& [name, t] : operands) types.emplace(name, t.type());
+  std::vector<std::string> names;
+  const auto e = a.accumulate ? std::nullopt : as_einsum(a, types, names);
+  if (!e || std::ranges::all_of(types, [](const auto& named) { return named.second.format.is_all_dense(); }))
+    return std::nullopt;
+  std::vector<TensorType> list;
+  for (const auto& name : names) list.push_back(types.at(name));
+  Einsum own = planning::normalise(*e, list);
+  if (own.num_indices == e->num_indices) return std::nullopt;
+  for (std::size_t i = e->names.size(); i < own.names.size(); ++i)
+    while (std::ranges::find(e->names, own.names[i]) != e->names.end()) own.names[i] += "_";
+  return named_assignment(own, names, a.name);
 }
 
 std::optional<Einsum> as_einsum(const Assignment& a, const std::map<std::string, TensorType>& types,

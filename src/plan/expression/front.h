@@ -47,6 +47,10 @@ void check_kind(DType from, DType to);
 std::optional<Einsum> as_einsum(const Assignment& a, const std::map<std::string, TensorType>& types,
                                 std::vector<std::string>& operands);
 
+/// A product where an extent of 1 stands beside a longer index of the same name: with an index of its own there, which
+/// is summed. Nothing where there is none, or all operands are dense: these are seen as if they were longer.
+std::optional<Assignment> with_own_indices(const Assignment& a, const Operands& operands);
+
 /// The same, where numbers may stand among the factors of floats of one dtype: `factor` is their product, and what a
 /// plan multiplies sums by.
 std::optional<Einsum> as_scaled_einsum(const Assignment& a, const std::map<std::string, TensorType>& types,

@@ -33,12 +33,24 @@ Result planned(const Assignment& a, const Operands& operands, const Asked& asked
   std::map<std::string, Shape> shapes;
   for (const auto& [name, t] : operands) shapes.emplace(name, t.shape());
   static_cast<void>(index_extents(a, shapes));  // what does not fit is said in the caller's own words
+  if (!asked.general && !asked.schedule && asked.semiring == Semiring::plus_times)
+    if (const auto own = with_own_indices(a, operands)) return planned(*own, operands, asked, to);
   const Request request(a, operands, asked, to);
   auto [lazy, ways] = by_first_way(request);
   auto text = [a, operands, dtypes = request.dtypes, tried = std::move(ways)] {
     return heading(a, operands, dtypes) + tried();
   };
   return {{std::move(lazy), std::move(text)}, request.by_types, std::move(request.way)};
+}
+
+/// Narrow floats that are scaled on their way into memory are rounded there, and not before.
+Asked unrounded(Asked asked, const Operands& operands, const Destination::Outline& to) {
+  if (!to.scales || !to.dtype || operands.empty()) return asked;
+  DType result = operands.begin()->second.dtype();
+  for (const auto& [name, t] : operands) result = promote(result, t.dtype());
+  result = asked.result_dtype.value_or(result);
+  if (is_float(result) && size_of(result) < 4) asked.result_dtype = planning::accumulator(result);
+  return asked;
 }
 
 /// The operands as planning sees them: types, and what is known of them.
@@ -70,8 +82,8 @@ PlannedPtr plan_for(const Asking& asking) {
       read += planning::bytes_of(all[k].type(), all[k].stats());
     }
     const Asking own = key.asking();
-    auto [result, by_types, way] =
-        planned(*own.assignment, operands, with_true_mask(planning::asked_of(*own.options, std::move(mask))), own.to);
+    const Asked asked = with_true_mask(planning::asked_of(*own.options, std::move(mask)));
+    auto [result, by_types, way] = planned(*own.assignment, operands, unrounded(asked, operands, own.to), own.to);
     const auto program = std::make_shared<const planning::Program>(std::move(result.lazy));
     auto text = [ways = std::move(result.text), program, read] { return ways() + cost(*program, read); };
     return {std::move(key), counts, by_types, std::move(way), std::move(text), program};

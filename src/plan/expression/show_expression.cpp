@@ -4,8 +4,8 @@
 #include "base/suggest.h"
 #include "compiler/emit/c_file.h"
 #include "convert/convert_elements.h"
-#include "plan/compiled.h"
 #include "plan/expression/front.h"
+#include "plan/plan_impl.h"
 #include "plan/program.h"
 #include "plan/rewrite/direct.h"
 #include "plan/rewrite/index_values.h"
@@ -92,17 +92,11 @@ Symbolic symbolic(std::string_view text, const std::map<std::string, SymbolicOpe
   return out;
 }
 
-/// Is it a plain product, which needs no tensors to be shown or emitted?
-bool is_product(const Symbolic& s, const std::optional<Einsum>& e, const SymbolicOptions& options) {
-  return e && s.sparse <= 1 && !s.assignment.accumulate && !options.schedule && !options.mask &&
+/// Is it a plain product with a dense result?
+bool is_product(const Symbolic& s, const SymbolicOptions& options) {
+  std::vector<std::string> names;
+  return s.einsum(names) && s.sparse <= 1 && !s.assignment.accumulate && !options.schedule && !options.mask &&
          options.semiring == Semiring::plus_times && (!s.format || s.format->is_all_dense());
-}
-
-/// What the operands of a product are, in their order.
-std::vector<TensorType> in_order(const Symbolic& s, const std::vector<std::string>& names) {
-  std::vector<TensorType> out;
-  for (const auto& n : names) out.push_back(s.types.at(n));
-  return out;
 }
 
 /// What planning sees of a tensor of this type.
@@ -136,10 +130,8 @@ Seen see(const Symbolic& s, const SymbolicOptions& options, std::int64_t extent)
 std::string show_expression(std::string_view text, const std::map<std::string, SymbolicOperand>& operands,
                             std::int64_t extent, bool code, const SymbolicOptions& options) {
   const Symbolic s = symbolic(text, operands, extent);
-  std::vector<std::string> names;
-  const auto e = s.einsum(names);
-  if (code && is_product(s, e, options)) return planning::show_product(*e, in_order(s, names), names);
-  const Seen all = see(s, options, extent);
+  Seen all = see(s, options, extent);
+  all.asked.generated = code;
   evaluation::check_names(s.assignment, all.operands);
   const auto [result, how] = direct::planned(s.assignment, all.operands, all.asked);
   return code ? how() + "\n" + planning::Program(result).code() : how();
@@ -172,25 +164,27 @@ Tensor tiny(TensorType t) {
   return from_coo(coordinates, values, t.shape, t.format);
 }
 
+/// main() for the kernel of a product.
+std::string main_of(const Symbolic& s, const Seen& all, const std::string& name) {
+  planning::Operands operands;
+  std::vector<Tensor> tensors;
+  std::map<std::string, Tensor> by_name;
+  for (const auto& [operand, t] : s.types) {
+    const Tensor own = tiny(t);
+    operands.emplace(operand, seen(static_cast<int>(tensors.size()), own.type()));
+    tensors.push_back(own);
+    by_name.emplace(operand, own);
+  }
+  const Tensor expected = to_dense(evaluate(s.assignment, by_name));
+  return direct::emit_main(s.assignment, all.operands, operands, tensors, all.asked, name, expected);
+}
+
 }  // namespace
 
 std::string emit_expression(std::string_view text, const std::map<std::string, SymbolicOperand>& operands,
                             std::int64_t extent, const SymbolicOptions& options, const EmitOptions& emit) {
   const Symbolic s = symbolic(text, operands, extent);
-  std::vector<std::string> names;
-  const auto e = s.einsum(names);
-  if (is_product(s, e, options)) {
-    const auto types = in_order(s, names);
-    const std::string file =
-        rename_function(planning::emit_product(s.assignment.to_string(), *e, types, names), emit.name);
-    if (!emit.main) return file;
-    std::vector<Tensor> tensors;
-    std::map<std::string, Tensor> by_name;
-    for (std::size_t k = 0; k < types.size(); ++k)
-      by_name.insert_or_assign(names[k], tensors.emplace_back(tiny(types[k])));
-    return file + planning::emit_main(emit.name, *e, types, tensors, to_dense(evaluate(s.assignment, by_name)));
-  }
-  if (emit.main)
+  if (emit.main && !is_product(s, options))
     throw Unsupported({.what = "main() is written for one product with a dense result",
                        .expected = "such as y(i) = A(i,j) * x(j), with at most one sparse operand",
                        .got = s.assignment.to_string(),
@@ -203,7 +197,8 @@ std::string emit_expression(std::string_view text, const std::map<std::string, S
   const Seen all = see(s, options, extent);
   if (const auto whole = evaluation::with_index_values(s.assignment, all.operands))
     return rename_function(direct::emit(whole->assignment, whole->operands, all.asked), emit.name);
-  return rename_function(direct::emit(s.assignment, all.operands, all.asked), emit.name);
+  const std::string file = rename_function(direct::emit(s.assignment, all.operands, all.asked), emit.name);
+  return emit.main ? file + main_of(s, all, emit.name) : file;
 }
 
 }  // namespace strata

@@ -42,36 +42,44 @@ double work_of(const Einsum& e, std::span<const Lazy> operands) {
   return out;
 }
 
-Result by_plan(const Request& r, Why why) {
+constexpr const char *written_kernel = "a written kernel", *rows_times_matrices = "rows times matrices",
+                     *sum_of_matrices = "a sum of matrices", *generated_code = "generated code";
+
+Result by_kernel(const Request& r, Why why) {
   auto found = dense_plan(r, why);
   if (!found) return std::nullopt;
   // What is made on the way may be stored otherwise than was planned.
   const bool as_given = std::ranges::all_of(found->operands, [](const Lazy& t) { return t.position() >= 0; });
-  const auto run = [plan = found->plan, factor = found->factor, adds = found->adds, as_given](Lazy::Inputs& in,
-                                                                                              Destination to) {
+  const auto run = [plan = found->plan, factor = found->factor, adds = found->adds, as_given, rows = found->long_rows](
+                       Lazy::Inputs& in, Destination to) -> std::optional<Tensor> {
+    if (rows && planning::has_long_rows(in[rows->operand], rows->in_output)) return std::nullopt;
     to = times(to, factor);
     if (adds) to.beta = Scalar::of(std::int64_t{1});
     return run_plan(as_given ? plan : planning::fitted(plan, in), in, to);
   };
   Lazy::Step step{.inputs = found->operands,
                   .make = [run](Lazy::Inputs& in) { return run(in, {}); },
-                  .deliver = [run](Lazy::Inputs& in, const Destination& to) { return std::optional(run(in, to)); },
-                  .code = [plan = found->plan] { return std::pair("a plan: " + plan.kernel_name(), plan.show()); },
+                  .deliver = run,
+                  .code = [plan = found->plan] { return std::pair("a kernel: " + plan.kernel_name(), plan.show()); },
                   .work = work_of(found->einsum, found->operands)};
-  if (as_given && !found->adds && found->factor.to_complex() == 1.0) step.kernel = found->plan;
+  if (found->long_rows) step.otherwise = r.by_ways_behind(written_kernel);
+  if (as_given && !found->adds && found->factor.to_complex() == 1.0 && !found->long_rows) step.kernel = found->plan;
   const TensorType type = found->plan.output_type();
   r.by_types = found->lasting;
   r.way = found->plan.kernel_name();
-  const auto text = [plan = found->plan, factor = found->factor, names = found->names, result = r.assignment.name] {
+  const auto text = [plan = found->plan, factor = found->factor, names = found->names, result = r.assignment.name,
+                     rows = found->long_rows] {
     const std::string scaled =
         factor.to_complex() == 1.0 ? "" : ", its sums multiplied by " + factor.to_string() + " as they are stored";
-    return " serves" + scaled + called(names, result) + ":\n" + indented(plan.explain());
+    const std::string guard = !rows ? ""
+                                    : "guard: at most " + std::to_string(planning::long_sum) + " elements of " +
+                                          names[rows->operand] +
+                                          " meet at one place of the result; otherwise by generated code, which keeps "
+                                          "the digits of their sums\n";
+    return " serves" + scaled + called(names, result) + ":\n" + indented(plan.explain() + guard);
   };
   return Explained{Lazy::made(type, planning::stats_for(type, 0), std::move(step)), text};
 }
-
-constexpr const char *rows_times_matrices = "rows times matrices", *sum_of_matrices = "a sum of matrices",
-                     *generated_code = "generated code for the whole expression";
 
 Result generated(const Request& r, Why why) {
   auto found = direct::plan(r.assignment, r.operands(), r.options(), r.by_ways_behind(generated_code), why);
@@ -111,7 +119,7 @@ Result general(const Request& r, Why) {
 }
 
 const Way table[] = {
-    {"a plan", by_plan},
+    {written_kernel, by_kernel},
     {"a conversion",
      [](const Request& r, Why why) {
        return saying(" serves: there is nothing to compute\n", converted(r.assignment, r.operands(), r.options(), why));
@@ -131,6 +139,10 @@ const Way table[] = {
     {"the general path", general},
 };
 
+std::size_t position(std::string_view name) {
+  return static_cast<std::size_t>(std::ranges::find(table, name, &Way::name) - std::begin(table));
+}
+
 /// By the first of these that serves.
 Explained by_first(const Request& r, std::span<const Way> candidates) {
   std::string refused = "ways, in the order tried\n";
@@ -141,7 +153,9 @@ Explained by_first(const Request& r, std::span<const Way> candidates) {
       result->text = [before = refused + "  " + way.name, text = std::move(result->text)] { return before + text(); };
       return *std::move(result);
     }
-    refused += std::string("  ") + way.name + ": no, " + why + "\n";
+    const auto line = std::min(why.find('\n'), why.size());  // further ones stand below it
+    refused += std::string("  ") + way.name + ": no, " + why.substr(0, line) + "\n" +
+               indented(why.substr(std::min(line + 1, why.size())));
   }
   throw InternalError("the general path refused: " + refused);
 }
@@ -161,18 +175,17 @@ const Operands& Request::operands() const {
 }
 
 std::function<Lazy()> Request::by_ways_behind(std::string_view name) const {
-  const std::span<const Way> all = table;
-  const auto at = std::ranges::find(all, name, &Way::name) - all.begin();
-  return
-      [a = assignment, operands = operands(), asked = options(), rest = all.subspan(static_cast<std::size_t>(at) + 1)] {
-        return by_first(Request(a, operands, asked), rest).lazy;
-      };
+  return [a = assignment, operands = operands(), asked = options(),
+          rest = std::span<const Way>(table).subspan(position(name) + 1)] {
+    return by_first(Request(a, operands, asked), rest).lazy;
+  };
 }
 
 Explained by_first_way(const Request& r) {
   const std::span<const Way> all = table;
   if (r.options().general) return by_first(r, all.last(1));
   if (r.options().schedule) return direct::planned_as_scheduled(r.assignment, r.operands(), r.options());
+  if (r.options().generated) return by_first(r, all.subspan(position(generated_code)));
   return by_first(r, all);
 }
 

@@ -16,7 +16,9 @@ std::string LoopNest::emit(const std::string& expression) const {
                              (a.name.starts_with('#') ? ": 0, 1, 2, ..." : "");
     if (std::find(file.notes.begin(), file.notes.end(), line) == file.notes.end()) file.notes.push_back(line);
   }
-  file.notes.push_back("The text holds for other extents too.");
+  file.notes.push_back(
+      std::string("The text holds for other extents too") +
+      (fitted_->columns > 0 ? ", but for those up to 128 of indices that only dense operands have." : "."));
   const std::string parts = (o_.blocks ? "a part of the runs of " + std::to_string(o_.blocks.rows) : "a part of the") +
                             std::string(" coordinates of index ") + u_.names[static_cast<std::size_t>(o_.indices[0])];
   file.range = parts + (input().summed[0] ? "; one part after the other" : "; any parts, side by side too");
@@ -53,6 +55,26 @@ std::string LoopNest::emit(const std::string& expression) const {
   file.buffers = buffer_texts(lowered, names);
   file.scalars = scalar_texts(lowered, names);
   return c_file(file, lowered.function, emit_c(lowered.function));
+}
+
+std::string Run::emit_main(const BoundFunction& kernel, const std::string& name, const Tensor& expected) const {
+  const execution::DenseResult result = dense(false, {});
+  const execution::Inputs in{.operands = tensors_, .extents = extents(), .bounds = bounds()};
+  std::vector<CArgument> buffers;
+  for (const auto& b : kernel.buffers) {
+    if (const Buffer* array = execution::array_of(b, in)) buffers.push_back({*array});
+    else if (b.kind == BufferBinding::output)
+      buffers.push_back({Buffer::filled(result.start.value_or(u_.absent), result.size), true});
+    else throw InternalError("a kernel with a dense result takes an array of its own");
+  }
+  const execution::Arguments args(kernel, in, {.strides = result.strides, .offset = result.offset});
+  return c_main(name, buffers, {args.scalars(), kernel.scalars.size()}, top_extent(), expected.values());
+}
+
+std::string emit_main(const Unit& unit, const Order& order, const Unit& tiny, std::span<const Tensor> operands,
+                      const std::string& name, const Tensor& expected) {
+  const merging::LoweredNest kernel = merging::lower(FittedNest(unit, order).input);
+  return Run(tiny, order, operands).emit_main(kernel, name, expected);
 }
 
 }  // namespace strata::direct

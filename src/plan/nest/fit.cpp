@@ -2,16 +2,18 @@
 
 #include <algorithm>
 
+#include "backend/kernel.h"
 #include "base/checked.h"
-#include "compiler/lower.h"
 #include "convert/convert_elements.h"
 #include "machine/machine.h"
 #include "plan/lazy_convert.h"
 #include "plan/long_rows.h"
-#include "plan/long_sums.h"
 #include "plan/nest/plain.h"
 #include "plan/nest/row_order.h"
 #include "plan/nest/tile.h"
+#include "strata/settings.h"
+#include "tensor/row_major.h"
+#include "tensor/tensor_impl.h"
 
 namespace strata::direct {
 namespace {
@@ -86,8 +88,9 @@ class Fitter {
         stored_(out.stored),
         extents_(out.extents),
         bounds_(out.bounds),
-        rows_(out.rows),
-        long_rows_(out.long_rows) {}
+        dense_(out.dense),
+        columns_(out.columns),
+        variant_(out.variant) {}
 
   void fit() {
     static_cast<merging::Computation&>(input_) = u_;
@@ -112,8 +115,9 @@ class Fitter {
       const bool row = v + 1 == o_.indices.size() && !u_.summed[i] && extents_.back() >= least_row &&
                        extents_.back() <= largest_row && u_.is_of_dense_alone(o_.indices[v]);
       while (in_vectors && input_.lanes > extents_.back()) input_.lanes /= 2;
+      if (row) columns_ = extents_.back();
       const bool constant =
-          in_vectors || row ||
+          in_vectors || (row && !variant_.any_columns) ||
           (u_.constants[i] > 0 && (extents_.back() <= largest_constant || o_.hints[i] == merging::Hint::unrolled));
       input_.constants.push_back(constant ? extents_.back() : 0);
       input_.hints.push_back(o_.hints[i]);
@@ -154,7 +158,8 @@ class Fitter {
         }
         parents = elements[at];
       }
-      if (!o_.held.empty() && !a.dense) operand.tail = tail_of(u_, a);
+      const bool in_vectors = o_.tile >= 0 && u_.inside[static_cast<std::size_t>(o_.tile)];
+      if ((!o_.held.empty() || in_vectors) && !a.dense) operand.tail = tail_of(u_, a);
       operand.twin = o_.shared(u_, k);
       if (u_.drops_fill_in && !a.dense && static_cast<int>(k) != u_.mask && f.can_hold_fill())
         operand.missing = type.fill.as(type.dtype);
@@ -165,18 +170,37 @@ class Fitter {
     if (o_.tile >= 0) take_tile(var[static_cast<std::size_t>(o_.tile)]);
     else if (std::ranges::count(u_.summed, 1) == 1) input_.few_terms = sums_few_in_vectors();
     input_.cuts_second = cuts_second();
-    input_.identical_rows = rows_ == RowOrder::identical;
+    input_.identical_rows = variant_.rows == RowOrder::identical;
     find_prefetch();
+    if (o_.dense_result && o_.along < 0) find_result(var);
   }
 
  private:
+  void find_result(const std::vector<int>& var) {
+    Shape shape;
+    for (const int i : u_.output) shape.push_back(u_.extents[static_cast<std::size_t>(i)]);
+    const auto by_dimension = u_.strides.empty() ? row_major_strides(shape) : u_.strides;
+    Buffer none;
+    none.dtype = u_.compute;
+    const Tensor empty = dense_view(none, shape, by_dimension, 0, u_.fill);
+    dense_ = EmptyResult{.type = empty.type(),
+                         .part = empty.part(),
+                         .size = u_.strides.empty() ? checked_product(shape).value_or(-1) : u_.size,
+                         .strides = std::vector<i64>(extents_.size(), 0)};
+    for (std::size_t d = 0; d < u_.output.size(); ++d)
+      dense_->strides[static_cast<std::size_t>(var[static_cast<std::size_t>(u_.output[d])])] = by_dimension[d];
+    if (u_.skew)
+      dense_->strides[static_cast<std::size_t>(var[static_cast<std::size_t>(u_.skew->index)])] = u_.skew->stride;
+  }
+
   /// Do all operands that have this variable lie along it in memory?
   bool all_lie_along(int var) const {
     return std::ranges::all_of(input_.operands, [&](const merging::Operand& o) { return lies_along(o, var); });
   }
   static bool lies_along(const merging::Operand& o, int var) {
     return std::ranges::find(o.vars, var) == o.vars.end() ||
-           (o.contiguous >= 0 && o.vars[static_cast<std::size_t>(o.contiguous)] == var);
+           (o.contiguous >= 0 && o.vars[static_cast<std::size_t>(o.contiguous)] == var) ||
+           (o.tail > 0 && o.vars.back() == var);
   }
 
   /// Does the sum, of which there is one, run over few terms in vectors? These keep its digits as they are.
@@ -208,7 +232,7 @@ class Fitter {
 
   /// So many sums side by side as stay in registers: fewer beside functions of their terms.
   i64 most_sums() const {
-    const i64 many = host_target().vector_bytes >= 64 ? 24 : 12;
+    const i64 many = machine().vector_bytes >= 64 ? 24 : 12;
     return u_.nodes.back().op == Operator::multiply && u_.nodes.back().formula.empty() ? many : many * 2 / 3;
   }
 
@@ -243,7 +267,7 @@ class Fitter {
     if (!o_.lanes_of_sum || std::ranges::any_of(input_.operands, lies_across)) return;
     input_.lanes_of_sum = true;
     while (extents_.back() % input_.lanes != 0) input_.lanes /= 2;
-    input_.few_terms = !sums_long(u_, o_) && !long_rows_;
+    input_.few_terms = !sums_long(u_, o_) && !variant_.long_rows;
   }
   i64 held_places() const {
     i64 out = 1;
@@ -255,12 +279,13 @@ class Fitter {
   void take_tile(int var) {
     if (!all_lie_along(var)) return;  // what was planned for may lie in memory otherwise
     const i64 extent = extents_[static_cast<std::size_t>(var)];
-    const bool constant = extent <= largest_row;
+    if (extent <= largest_row) columns_ = extent;
+    const bool constant = extent <= largest_row && !variant_.any_columns;
     input_.tile = var;
     input_.constants[static_cast<std::size_t>(var)] = constant ? extent : 0;
-    input_.lanes = lanes_of(u_.compute);
+    input_.lanes = is_complex(u_.compute) ? 1 : lanes_of(u_.compute);
     while (input_.lanes > extent) input_.lanes /= 2;
-    input_.few_terms = !sums_long(u_, o_) && !long_rows_;
+    input_.few_terms = !sums_long(u_, o_) && !variant_.long_rows;
     // As many vectors as fit beside what is computed with them; a constant extent is cut evenly.
     const i64 all = ceil_div(extent, input_.lanes),
               fit = input_.held.empty() ? tile_vectors : std::max<i64>(1, most_sums() / held_places());
@@ -269,8 +294,8 @@ class Fitter {
 
   /// Are rows prefetched?
   void find_prefetch() {
-    if (rows_ != RowOrder::any && rows_ != RowOrder::identical) {
-      input_.prefetch = prefetch_in_order(o_.rows, rows_);
+    if (variant_.rows != RowOrder::any && variant_.rows != RowOrder::identical) {
+      input_.prefetch = prefetch_in_order(o_.rows, variant_.rows);
       return;
     }
     for (std::size_t k = 0; k < input_.operands.size(); ++k) {
@@ -282,8 +307,8 @@ class Fitter {
     }
     if (input_.prefetch.ahead == 0 || input_.pattern < 0) return;
     // Of inner products, as the machine wants it.
-    const Target target = host_target();
-    input_.prefetch = {.ahead = target.rows_ahead, .second_level = target.rows_second_level, .near = target.rows_near};
+    const Machine& m = machine();
+    input_.prefetch = {.ahead = m.rows_ahead, .second_level = m.rows_second_level, .near = m.rows_near};
   }
 
   const Unit& u_;
@@ -291,8 +316,9 @@ class Fitter {
   merging::Input& input_;
   const std::vector<StoredOperand>& stored_;
   std::vector<i64>&extents_, &bounds_;
-  const RowOrder rows_;
-  const bool long_rows_;
+  std::optional<EmptyResult>& dense_;
+  i64& columns_;
+  const TextVariant variant_;
 };
 
 }  // namespace
@@ -303,20 +329,26 @@ bool sums_long(const Unit& u, const Order& o) {
   return o.visits > places * static_cast<double>(planning::long_sum);
 }
 
-int lanes_of(DType t) { return std::max(1, host_target().vector_bytes / static_cast<int>(size_of(t))); }
+int lanes_of(DType t) { return std::max(1, machine().vector_bytes / static_cast<int>(size_of(t))); }
 
-FittedNest::FittedNest(const Unit& unit, const Order& order) : stored(expected_operands(unit, order)) {
+FittedNest::FittedNest(const Unit& unit, const Order& order, TextVariant how)
+    : stored(expected_operands(unit, order)), variant(how) {
   Fitter(unit, order, *this).fit();
 }
 
-FittedNest::FittedNest(const Unit& unit, const Order& order, std::span<const Tensor> operands, RowOrder in_order,
-                       bool are_long)
-    : stored(as_stored(operands)), rows(in_order), long_rows(are_long) {
+FittedNest::FittedNest(const Unit& unit, const Order& order, std::span<const Tensor> operands, TextVariant how)
+    : stored(as_stored(operands)), variant(how) {
   Fitter(unit, order, *this).fit();
 }
 
-bool FittedNest::fits(std::span<const Tensor> operands, RowOrder now, bool long_now) const {
-  if (!epoch.is_now() || now != rows || long_now != long_rows) return false;
+FittedNest::FittedNest(const Unit& unit, const Order& order, const FittedNest& other, TextVariant how)
+    : stored(other.stored), variant(how), epoch(other.epoch) {
+  Fitter(unit, order, *this).fit();
+}
+
+bool FittedNest::fits(std::span<const Tensor> operands, TextVariant now) const {
+  now.any_columns = variant.any_columns;  // (Whichever was taken serves again.)
+  if (!epoch.is_now() || !(now == variant)) return false;
   for (std::size_t k = 0; k < operands.size(); ++k) {
     const Tensor& t = operands[k];
     if (!(t.type() == stored[k].type)) return false;
@@ -328,22 +360,52 @@ bool FittedNest::fits(std::span<const Tensor> operands, RowOrder now, bool long_
 }
 
 std::shared_ptr<const FittedNest> fitted(const Unit& unit, const Order& order, std::span<const Tensor> operands) {
-  const RowOrder rows =
-      order.pattern < 0 ? RowOrder::any : order_of(order.rows, operands[static_cast<std::size_t>(order.pattern)]);
-  const bool long_rows = have_long_rows(unit, order, operands);
+  const TextVariant now{.rows = order.pattern < 0
+                                    ? RowOrder::any
+                                    : order_of(order.rows, operands[static_cast<std::size_t>(order.pattern)]),
+                        .long_rows = have_long_rows(unit, order, operands)};
   auto last = order.fitted.get();
-  if (last && last->fits(operands, rows, long_rows)) return last;
-  auto made = std::make_shared<const FittedNest>(unit, order, operands, rows, long_rows);
+  if (last && last->fits(operands, now)) return last;
+  auto made = std::make_shared<const FittedNest>(unit, order, operands, now);
   order.fitted.set(made);
   return made;
 }
 
-std::shared_ptr<const FittedNest> with_kernel(std::shared_ptr<const FittedNest> nest, const Order& order) {
+namespace {
+
+/// Is a kernel for any number of columns to take the place of the one for these?
+bool serves_any_columns(const FittedNest& own, const Unit& unit, const Order& order, FittedNest& any) {
+  // Measured on COO and BSR: a text for one number of columns is 1.1 to 1.7 times as fast up to 33 of them, 1.0
+  // from 50.
+  constexpr i64 few = 32;
+  if (own.columns == 0 || settings().engine == "interpreter" || (has_compiler() && own.columns <= few) ||
+      is_ahead(own.input))
+    return false;
+  TextVariant how = own.variant;
+  how.any_columns = true;
+  any = FittedNest(unit, order, own, how);
+  return is_ahead(any.input);
+}
+
+}  // namespace
+
+std::shared_ptr<const FittedNest> with_kernel(std::shared_ptr<const FittedNest> nest, const Unit& unit,
+                                              const Order& order) {
   if (nest->kernel) return nest;
   auto made = std::make_shared<FittedNest>(*nest);
+  if (FittedNest any = *nest; serves_any_columns(*nest, unit, order, any)) *made = std::move(any);
   made->kernel = kernel_for(made->input);
   order.fitted.set(made);
   return made;
+}
+
+std::string how_it_runs(const FittedNest& nest, const Unit& unit, const Order& order) {
+  if (settings().engine == "interpreter") return "run by the interpreter: settings().engine asks for it";
+  if (is_ahead(nest.input)) return "compiled ahead of time";
+  if (FittedNest any = nest; serves_any_columns(nest, unit, order, any))
+    return "compiled ahead of time, for any number of columns";
+  if (has_compiler()) return "compiled on demand";
+  return "run by the interpreter, which is right but slow: no compiler (" + compiler_description() + ")";
 }
 
 }  // namespace strata::direct

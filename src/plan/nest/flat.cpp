@@ -115,6 +115,20 @@ std::string describe_unit(const Unit& unit, const Order& order, const Format& wa
   return out + LoopNest(flat.unit, flat.order).describe(conversion::dense_format(1), true);
 }
 
+std::vector<ir::Function> functions_of(const Unit& unit, const Order& order) {
+  if (order.slots == Order::alone) {
+    const Flat flat = likely(unit, order);
+    return functions_of(flat.unit, flat.order);
+  }
+  std::vector<ir::Function> out;
+  for (const bool long_rows : {false, true})
+    for (const bool any_columns : {false, true}) {
+      const TextVariant variant{.long_rows = long_rows, .any_columns = any_columns};
+      out.push_back(merging::lower(FittedNest(unit, order, variant).input).function);
+    }
+  return out;
+}
+
 std::string emit_unit(const Unit& unit, const Order& order, const std::string& expression) {
   // Storage that loops do not walk has nothing but its slots.
   if (order.slots == Order::alone && !storage_order(pattern_of(unit, order).format())) {

@@ -7,12 +7,41 @@ namespace strata::direct {
 namespace {
 
 bool is_inside(const Unit& u, int index) { return u.inside[static_cast<std::size_t>(index)] != 0; }
+/// Does a loop walk what a sparse operand stores of this index, as it does n of m columns of a block?
+bool is_walked(const Unit& u, const Order& o, int index) {
+  for (std::size_t k = 0; k < u.accesses.size(); ++k) {
+    const Access& a = u.accesses[k];
+    if (a.dense || o.convert[k] || !a.has(index)) continue;
+    const Format& f = a.tensor.format();
+    for (int l = f.num_levels() - tail_of(u, a); l-- > 0;)
+      if (a.indices[static_cast<std::size_t>(f.spec().exprs[static_cast<std::size_t>(f.level(l).expr)].a)] == index)
+        return true;
+  }
+  return false;
+}
+
 /// Is this one tensor walked as it is stored, each element with a block of constant size?
 bool is_in_blocks(const Unit& u, const Order& o, std::size_t k) {
   const Access& a = u.accesses[k];
   if (o.convert[k] || a.tensor.format().num_batch_levels() > 0) return false;
-  const auto inside = std::ranges::count_if(a.indices, [&](int i) { return is_inside(u, i); });
+  const auto inside = std::ranges::count_if(a.indices, [&](int i) { return is_inside(u, i) && !is_walked(u, o, i); });
   return tail_of(u, a) == inside;
+}
+
+/// Can places of this index be taken in vectors? The result's memory runs along it, and so do all operands that have
+/// it, whose blocks end in it.
+bool lie_in_vectors(const Unit& u, int index) {
+  const auto has = [&](const Access& a) { return a.has(index); };
+  return index == u.output.back() && (u.strides.empty() || u.strides.back() == 1) && !u.drops_fill_in &&
+         lanes_of(u.compute) > 1 && u.extents[static_cast<std::size_t>(index)] > 1 &&
+         std::ranges::all_of(u.accesses,
+                             [&](const Access& a) { return !has(a) || (!a.dense && lies_along(a, index)); }) &&
+         std::ranges::none_of(u.bounds,
+                              [&](const auto& b) {
+                                return std::ranges::any_of(b.terms,
+                                                           [&](const auto& term) { return term.first == index; });
+                              }) &&
+         merging::has_lanes(u, [&](int k) { return has(u.accesses[static_cast<std::size_t>(k)]); });
 }
 
 }  // namespace
@@ -36,8 +65,9 @@ void hold_blocks(const Unit& u, Order& o) {
     return;
   std::vector<int> outside, held, dense, sums, sums_inside;
   for (const int i : o.indices) {
-    const bool inside = is_inside(u, i);
-    if (inside && (u.constants[static_cast<std::size_t>(i)] <= 0 || u.extents[static_cast<std::size_t>(i)] > largest))
+    const bool walked = is_walked(u, o, i), inside = is_inside(u, i) && !(walked && !u.is_output(i));
+    if (inside &&
+        (walked || u.constants[static_cast<std::size_t>(i)] <= 0 || u.extents[static_cast<std::size_t>(i)] > largest))
       return;
     if (u.is_output(i)) (inside ? held : u.is_of_dense_alone(i) ? dense : outside).push_back(i);
     else (inside ? sums_inside : sums).push_back(i);
@@ -62,8 +92,12 @@ void hold_blocks(const Unit& u, Order& o) {
   constexpr std::int64_t few_columns = 8;
   if (along && u.drops_fill_in && u.extents[static_cast<std::size_t>(dense.back())] > few_columns) return;
   std::vector<int> order = ordered({outside, held, dense, sums, sums_inside});
-  const int tile = along ? tile_of(u, order) : -1;
-  if (tile >= 0) {
+  int tile = along ? tile_of(u, order) : -1;
+  if (dense.empty() && lie_in_vectors(u, held.back())) {
+    tile = held.back();
+    held.pop_back();
+    order = ordered({outside, {tile}, held, sums, sums_inside});
+  } else if (tile >= 0) {
     dense.pop_back();
     order = ordered({outside, dense, {tile}, held, sums, sums_inside});
   } else {

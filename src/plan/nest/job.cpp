@@ -69,7 +69,9 @@ execution::Job Run::job(std::optional<Buffer> onto) const {
     job.result = execution::StripResult{
         .diagonals = diagonals_, .rows = rows, .columns = columns, .length = o_.along == 0 ? rows : columns};
   } else if (o_.dense_result) {
-    job.result = dense(in_parts() || partials > 1, std::move(onto));
+    execution::DenseResult r = dense(in_parts() || partials > 1, std::move(onto));
+    if (add_to_the_same()) r.in_turn = std::max<i64>(1, job.chunks() / partials);
+    job.result = std::move(r);
   } else {
     job.result = assembled(job.cuts);
   }
@@ -106,8 +108,8 @@ i64 Run::work() const {
 }
 
 std::vector<i64> Run::cut(i64 partials) const {
-  if (input().summed[0] && !in_parts() && partials == 1)
-    return {0, top_extent()};  // chunks would add to the same places
+  const bool in_turn = add_to_the_same();
+  if (in_turn && !(o_.dense_result && o_.along < 0)) return {0, top_extent()};
   // Coordinates of a vector that stand in no array would be counted from the first one on in every chunk.
   for (std::size_t k = 0; k < tensors_.size(); ++k)
     if (is_cut(k) && tensors_[k].rank() == 1 &&
@@ -126,7 +128,8 @@ std::vector<i64> Run::cut(i64 partials) const {
     by = &tensors_[k].part();
   }
   const i64 most = std::min(std::clamp<i64>(work / work_between_polls, most_chunks, 4096), all),
-            n = partials > 1 ? partials : std::clamp<i64>(work / work_per_chunk, 1, std::max<i64>(1, most));
+            n = in_turn ? partials * std::clamp<i64>(work / partials / work_between_polls, 1, 4096)
+                        : std::clamp<i64>(work / work_per_chunk, 1, std::max<i64>(1, most));
   // Equal stored elements, with some weight on rows that have none.
   const double each = static_cast<double>(heaviest) / 4 / static_cast<double>(all);
   const auto weight = [&](i64 top) {
@@ -136,7 +139,7 @@ std::vector<i64> Run::cut(i64 partials) const {
   std::vector<i64> out{0};
   for (i64 c = 1; c <= n; ++c) {
     const i64 x = by ? execution::begin_of_weighed_share(tops, c, n, weight) : begin_of_share(tops, c, n);
-    if (x > out.back() || c == n) out.push_back(x);
+    if (x > out.back() || c == n || in_turn) out.push_back(x);
   }
   return out;
 }
@@ -178,10 +181,10 @@ void Run::cut_twice(execution::Job& job) const {
 }
 
 execution::DenseResult Run::dense(bool apart, std::optional<Buffer> onto) const {
-  const auto n = u_.strides.empty() ? checked_product(shape()) : std::optional(u_.size);
-  if (!n || *n > INT64_MAX / 16) throw std::bad_alloc();
-  execution::DenseResult r{.size = *n,
-                           .strides = std::vector<i64>(extents().size(), 0),
+  const EmptyResult& empty = *fitted_->dense;
+  if (empty.size < 0 || empty.size > INT64_MAX / 16) throw std::bad_alloc();
+  execution::DenseResult r{.size = empty.size,
+                           .strides = empty.strides,
                            .start = {},
                            .onto = std::move(onto),
                            .apart = apart,
@@ -192,15 +195,7 @@ execution::DenseResult Run::dense(bool apart, std::optional<Buffer> onto) const 
                           std::ranges::none_of(u_.summed, [](char s) { return s != 0; });
   // Where several values meet in memory, it must hold what changes none of them.
   if (!input().joins && !stores_all && (apart || !sums_everywhere())) r.start = meets() || apart ? u_.absent : u_.fill;
-  const std::vector<i64> by_dimension = strides();
-  for (std::size_t d = 0; d < u_.output.size(); ++d)
-    r.strides[static_cast<std::size_t>(std::ranges::find(o_.indices, u_.output[d]) - o_.indices.begin())] =
-        by_dimension[d];
-  if (u_.skew) {
-    r.strides[static_cast<std::size_t>(std::ranges::find(o_.indices, u_.skew->index) - o_.indices.begin())] =
-        u_.skew->stride;
-    r.offset = u_.skew->offset;
-  }
+  if (u_.skew) r.offset = u_.skew->offset;
   return r;
 }
 
@@ -225,11 +220,11 @@ i64 Run::partials() const {
   if (!o_.dense_result || !input().summed[0] || in_parts() || u_.others || u_.combine == Combine::first ||
       !u_.strides.empty())
     return 1;
-  const auto n = checked_product(shape());
-  if (!n || *n == 0) return 1;
+  const i64 n = fitted_->dense ? fitted_->dense->size : 0;
+  if (n <= 0) return 1;
   const auto most_of = [&](double visits) {
     const i64 work = static_cast<i64>(std::min(visits, 1e15));
-    return std::min({work / 4 / *n, work / partial_work, most_partials, extents()[0]});
+    return std::min({work / 4 / n, work / partial_work, most_partials, extents()[0]});
   };
   if (most_of(visits_) <= 1) return 1;
   const i64 most = most_of(visits_ * chosen_share());

@@ -56,4 +56,9 @@ std::shared_ptr<const NestKernel> kernel_for(const merging::Input& input) {
   return made;
 }
 
+bool is_ahead(const merging::Input& input) {
+  const merging::LoweredNest lowered = merging::lower(input);
+  return is_compiled_ahead(emit_c(lowered.function), lowered.function.name);
+}
+
 }  // namespace strata::direct

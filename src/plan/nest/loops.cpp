@@ -2,11 +2,11 @@
 
 #include <algorithm>
 
+#include "base/checked.h"
 #include "execute/dense_view.h"
 #include "expr/chain.h"
 #include "plan/lazy_convert.h"
 #include "plan/long_rows.h"
-#include "plan/long_sums.h"
 #include "plan/nest/rows_together.h"
 #include "plan/plan_impl.h"
 #include "tensor/row_major.h"
@@ -63,7 +63,7 @@ void widen_sums(Unit& unit) {
   unit.fill = unit.fill.as(unit.compute);
 }
 
-/// The sparse operands as they are given, before blocks are cut: their levels say how long rows are.
+/// The sparse operands that may have long rows, as they are given, before blocks are cut: their levels say how long.
 std::vector<Loops::SparseAccess> sparse_accesses(const NestProblem& p) {
   std::vector<Loops::SparseAccess> out;
   for_each_access(p.assignment.value, [&](const Expression& e) {
@@ -71,24 +71,40 @@ std::vector<Loops::SparseAccess> sparse_accesses(const NestProblem& p) {
     if (t.format().is_all_dense()) return;
     const auto indices = *plain_indices(e);
     Loops::SparseAccess access{t, {}};
-    for (const std::string& i : indices) access.in_output.push_back(contains(p.assignment.indices, i));
-    out.push_back(std::move(access));
+    Shape summed;
+    for (std::size_t d = 0; d < indices.size(); ++d) {
+      access.in_output.push_back(contains(p.assignment.indices, indices[d]));
+      if (!access.in_output.back()) summed.push_back(t.shape()[d]);
+    }
+    const bool short_sums = t.format().is_unique() && checked_product(summed).value_or(INT64_MAX) <= planning::long_sum;
+    if (!short_sums) out.push_back(std::move(access));
   });
   return out;
 }
 
-/// Values in a pattern that are one product of narrow floats, or a sum of such, are rounded once, as the results of
-/// products are.
-void widen_products(Unit& unit, const Order& order) {
-  if (order.pattern < 0 || !is_float(unit.dtype) || size_of(unit.dtype) >= 4) return;
-  std::vector<char> factor(unit.nodes.size(), 0);
-  factor.back() = 1;
-  for (std::size_t n = unit.nodes.size(); n-- > 0;) {
+/// What is one product of narrow floats, or a sum of such, is rounded once. `of_all`: whatever its factors are, as
+/// products in a pattern are, and not of operands alone, one of them sparse at most. (Others are rounded step by step.)
+void widen_products(Unit& unit, bool of_all) {
+  if (!is_float(unit.dtype) || size_of(unit.dtype) >= 4) return;
+  if (!of_all && std::ranges::count(unit.accesses, false, &Access::dense) > 1) return;
+  const auto is_product = [&](std::size_t n) {
+    const auto& node = unit.nodes[n];
+    return (node.kind == merging::ElementwiseNode::all || node.kind == merging::ElementwiseNode::any) &&
+           node.op == Operator::multiply && node.formula.empty();
+  };
+  std::vector<std::size_t> products, left{unit.nodes.size() - 1};
+  while (!left.empty()) {
+    const std::size_t n = left.back();
+    left.pop_back();
+    if (is_product(n)) {
+      products.push_back(n);
+      for (const int child : unit.nodes[n].arguments) left.push_back(static_cast<std::size_t>(child));
+    } else if (!of_all && unit.nodes[n].kind != merging::ElementwiseNode::access) {
+      return;
+    }
+  }
+  for (const std::size_t n : products) {
     auto& node = unit.nodes[n];
-    const bool product = (node.kind == merging::ElementwiseNode::all || node.kind == merging::ElementwiseNode::any) &&
-                         node.op == Operator::multiply && node.formula.empty();
-    if (!factor[n] || !product) continue;
-    for (const int child : node.arguments) factor[static_cast<std::size_t>(child)] = 1;
     node.dtype = node.compute = unit.compute;
     node.value = node.value.as(unit.compute);
   }
@@ -158,6 +174,7 @@ std::optional<Loops> make_loops(const NestProblem& problem, std::vector<Blocked>
     unit->others.reset();
     unit->fill = unit->absent;
   }
+  widen_products(*unit, false);
   auto order = choose_order(*unit, *p.options.format, p.constraints, strips, why);
   if (!order) return std::nullopt;
   std::shared_ptr<Loops::WideSums> wide;
@@ -169,7 +186,7 @@ std::optional<Loops> make_loops(const NestProblem& problem, std::vector<Blocked>
       widen_sums(wide->unit);
     }
   }
-  widen_products(*unit, *order);
+  if (order->pattern >= 0) widen_products(*unit, true);
   Loops out{.cuts = {},
             .assignment = p.assignment,
             .unit = std::move(*unit),
@@ -183,6 +200,15 @@ std::optional<Loops> make_loops(const NestProblem& problem, std::vector<Blocked>
 bool Loops::is_cut() const { return cuts.size() > 1 || (!cuts.empty() && cuts[0].turned.empty()); }
 
 std::string Loops::emit() const { return emit_unit(unit, order, assignment.to_string()); }
+
+std::string Loops::emit_main(const Loops& tiny, std::span<const Tensor> inputs, const std::string& name,
+                             const Tensor& expected) const {
+  if (!order.dense_result || order.along >= 0 || tiny.unit.names != unit.names)
+    throw Unsupported({.what = "main() is written for a dense result that one call makes",
+                       .expected = "such as y(i) = A(i,j) * x(j)",
+                       .got = assignment.to_string()});
+  return direct::emit_main(unit, order, tiny.unit, tiny.of_accesses(inputs), name, expected);
+}
 
 std::string Loops::describe(bool code) const {
   std::string moved;
@@ -271,6 +297,11 @@ std::optional<Tensor> Loops::run(std::span<const Tensor> inputs, const Format& w
   if (!turned.empty()) result = execution::row_major_copy(result->transpose(turned));
   const DType own = dtype.value_or(unit.dtype);
   if (result->format() == wanted && result->dtype() == own) return result;
+  if (result->format() == wanted && wanted.is_all_dense() && wanted.is_identity()) {
+    Tensor rounded = empty_dense(own, result->shape());
+    execution::assign(execution::view_of(rounded), execution::view_of(*result));
+    return rounded;
+  }
   return convert(*result, wanted, {.dtype = own, .zeros = Zeros::keep});
 }
 

@@ -33,6 +33,10 @@ struct Loops {
   std::string describe(bool code = false) const;
   /// The kernel as a C file.
   std::string emit() const;
+  /// A main() for that file, which calls its function, `name`, on inputs of `tiny`: loops of the same expression over
+  /// operands of the same formats. Unsupported: a result that is not dense, values that C has no plain type for.
+  std::string emit_main(const Loops& tiny, std::span<const Tensor> inputs, const std::string& name,
+                        const Tensor& expected) const;
   /// The operands of its accesses, and what may need wider sums.
   std::vector<Lazy> inputs() const;
   std::size_t num_inputs() const { return unit.accesses.size() + (wide ? wide->sparse.size() : 0); }

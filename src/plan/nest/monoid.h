@@ -1,5 +1,5 @@
 #pragma once
-#include "compiler/merge/merge.h"
+#include "compiler/merge.h"
 #include "reference/column.h"
 
 namespace strata::direct {

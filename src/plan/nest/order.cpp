@@ -3,7 +3,7 @@
 #include <cmath>
 #include <numeric>
 
-#include "compiler/merge/iteration.h"
+#include "compiler/iteration.h"
 #include "convert/convert_elements.h"
 #include "format/recognise.h"
 #include "machine/machine.h"
@@ -282,7 +282,10 @@ class Model {
       for (std::size_t l = sequence[k].size();
            l-- > levels && formats[k].level(static_cast<int>(l)).kind == LevelKind::dense;)
         stored /= extent(sequence[k][l]);
-      return std::min(places, stored);
+      // As it is stored its levels have been counted.
+      const auto& counted = u_.accesses[k].tensor.stats().children;
+      const bool known = !out.convert[k] && levels > 0 && levels <= counted.size();
+      return std::min({places, stored, known ? std::max(1.0, counted[levels - 1]) : stored});
     };
     const auto fiber = [&](std::size_t k) { return std::max(1e-3, elements(k, level[k] + 1) / elements(k, level[k])); };
     double entries = 1;

@@ -8,10 +8,22 @@
 #include "plan/nest/aligned.h"
 #include "plan/nest/panels.h"
 #include "plan/nest/plain.h"
-#include "strata/settings.h"
 #include "tensor/row_major.h"
 
 namespace strata::direct {
+
+/// The matrix whose elements are added to a vector one by one, as those of a transposed view are; -1: none.
+static int scattered(const Unit& u, const Order& o) {
+  int found = -1, sparse = 0;
+  for (std::size_t k = 0; k < u.accesses.size(); ++k) {
+    if (u.accesses[k].dense) continue;
+    ++sparse;
+    if (u.accesses[k].indices.size() == 2 && !o.convert[k]) found = static_cast<int>(k);
+  }
+  const bool vector = o.dense_result && u.output.size() == 1 && u.combine == merging::Combine::plus;
+  return vector && sparse == 1 && u.extents.size() == 2 && u.summed[static_cast<std::size_t>(o.indices[0])] ? found
+                                                                                                            : -1;
+}
 
 std::string LoopNest::describe(const Format& wanted, bool code) const {
   std::string out;
@@ -44,6 +56,11 @@ std::string LoopNest::describe(const Format& wanted, bool code) const {
     out += "appends to " + built.to_string() + "\n";
     if (!(built == wanted)) out += "then converts to " + wanted.to_string() + "\n";
   }
+  if (const int k = scattered(u_, o_); k >= 0)
+    out += "advice: what is stored scatters into the result: where the product repeats, convert " +
+           u_.accesses[static_cast<std::size_t>(k)].name + " once to a format whose rows are the result's, such as " +
+           u_.accesses[static_cast<std::size_t>(k)].name + ".to(\"CSR\")\n";
+  out += "kernel: " + how_it_runs(*fitted_, u_, o_) + "\n";
   if (code) out += "\n--- loop IR ---\n" + ir::to_string(lowered.function) + "\n--- C ---\n" + emit_c(lowered.function);
   return out;
 }
@@ -56,32 +73,32 @@ std::optional<Tensor> Run::run() {
     if (!found || !strips_fit(static_cast<double>(found->size()), length, visits_)) return std::nullopt;
     diagonals_ = *std::move(found);
   }
-  fitted_ = with_kernel(std::move(fitted_), o_);
-  if (!can_run()) return std::nullopt;
+  fitted_ = with_kernel(std::move(fitted_), u_, o_);
+  if (!has_twins()) return std::nullopt;
   if (o_.pattern >= 0 && sums_nothing()) {  // 0, whatever the operands store
     const Tensor& t = tensors_[static_cast<std::size_t>(o_.pattern)];
     return with_values(u_, t, Buffer::filled(u_.absent, slots_of_result(t)));
   }
   RawArrays arrays = *execution::run(job());
   if (o_.pattern >= 0) return with_values(u_, tensors_[static_cast<std::size_t>(o_.pattern)], std::move(arrays.values));
-  if (o_.dense_result && o_.along < 0) return dense_view(arrays.values, shape(), strides(), 0, u_.fill);
+  if (o_.dense_result && o_.along < 0) return dense_result(std::move(arrays.values));
   return make_tensor(format(levels()), shape(), std::move(arrays), u_.fill, false);
 }
 
 std::optional<Tensor> Run::run_into(Buffer memory, const Scalar& beta) {
   if (beta.is_zero()) {
-    fitted_ = with_kernel(std::move(fitted_), o_);
+    fitted_ = with_kernel(std::move(fitted_), u_, o_);
   } else {
     auto nest = std::make_shared<FittedNest>(*fitted_);
     nest->input.joins = true;
     nest->kernel = kernel_for(nest->input);
     fitted_ = std::move(nest);
   }
-  if (!can_run()) return std::nullopt;
+  if (!has_twins()) return std::nullopt;
   if (!beta.is_zero()) execution::scale(execution::view_of(memory.dtype, memory.data, memory.size), beta);
   RawArrays arrays = *execution::run(job(std::move(memory)));
   if (o_.pattern >= 0) return with_values(u_, tensors_[static_cast<std::size_t>(o_.pattern)], std::move(arrays.values));
-  return dense_view(arrays.values, shape(), strides(), 0, u_.fill);
+  return dense_result(std::move(arrays.values));
 }
 
 std::optional<Tensor> Run::run_in_pattern_of(const Tensor& earlier) {
@@ -98,17 +115,17 @@ std::optional<Tensor> Run::run_in_pattern_of(const Tensor& earlier) {
   nest->kernel = kernel_for(nest->input);
   fitted_ = std::move(nest);
   tensors_.push_back(earlier);
-  if (!can_run()) return std::nullopt;
+  if (!has_twins()) return std::nullopt;
   auto arrays = execution::run(job());
   return arrays ? std::optional(with_values(u_, earlier, std::move(arrays->values))) : std::nullopt;
 }
 
-bool Run::can_run() const {
+bool Run::has_twins() const {
   for (std::size_t k = 0; k < tensors_.size(); ++k) {  // what a guard made otherwise may have other elements
     const int twin = input().operands[k].twin;
     if (twin >= 0 && !planning::have_one_pattern(tensors_[static_cast<std::size_t>(twin)], tensors_[k])) return false;
   }
-  return kernel().executable.function || settings().engine == "interpreter";
+  return true;
 }
 
 bool LoopNest::sums_nothing() const {
@@ -194,7 +211,11 @@ Shape Run::shape() const {
   return out;
 }
 
-std::vector<i64> Run::strides() const { return u_.strides.empty() ? row_major_strides(shape()) : u_.strides; }
+Tensor Run::dense_result(Buffer values) const {
+  std::vector<Part> parts(1, fitted_->dense->part);  // (not from a list: small results are made often)
+  parts[0].values = std::move(values);
+  return make_from_parts(fitted_->dense->type, std::move(parts));
+}
 
 Format LoopNest::format(std::size_t levels) const {
   std::vector<std::string> names;

@@ -56,7 +56,7 @@ class Run : LoopNest {
  public:
   /// Brings operands into loop order.
   Run(const Unit& unit, const Order& order, std::span<const Tensor> operands);
-  /// Nothing where only the interpreter could run it and nobody asked for that.
+  /// Nothing where there are more diagonals than was planned for, or what were taken for twins store other elements.
   std::optional<Tensor> run();
   /// The values of a result in a pattern, or of a dense one, in this memory, joined to beta times what it holds: 0
   /// never reads it.
@@ -64,6 +64,8 @@ class Run : LoopNest {
   /// The numeric phase alone, over the pattern of an earlier result. Nothing there too, and where the result has not
   /// this pattern.
   std::optional<Tensor> run_in_pattern_of(const Tensor& earlier);
+  /// A main() that calls a kernel for this order, emitted as function `name`, on these operands.
+  std::string emit_main(const BoundFunction& kernel, const std::string& name, const Tensor& expected) const;
 
  private:
   Run(const Unit& unit, const Order& order, std::vector<Tensor> stored);
@@ -82,8 +84,9 @@ class Run : LoopNest {
   bool is_cut(std::size_t k) const { return !input().operands[k].dense && input().operands[k].vars[0] == 0; }
   /// Visits of the innermost body, each of them of the usual cost.
   i64 work() const;
-  /// `partials`: so many results of their own; 1: chunks store in places of their own, or there is one.
+  /// `partials`: so many results of their own. Chunks of one of them, which add to the same places, go in turn.
   std::vector<i64> cut(i64 partials) const;
+  bool add_to_the_same() const { return input().summed[0] && !in_parts(); }
   /// The same where the second loop is cut as well: a chunk for a part of it, at one coordinate of the first.
   void cut_twice(execution::Job& job) const;
 
@@ -122,12 +125,11 @@ class Run : LoopNest {
   int bounding() const;
   bool needs(int node, int operand) const;
 
-  /// Has it a kernel that may run, and do operands that were taken for twins store the same elements?
-  bool can_run() const;
+  /// Do operands that were taken for twins store the same elements?
+  bool has_twins() const;
   const NestKernel& kernel() const { return *fitted_->kernel; }
   Shape shape() const;
-  /// Of a dense result, per dimension.
-  std::vector<i64> strides() const;
+  Tensor dense_result(Buffer values) const;
 
   std::vector<Tensor> tensors_;
   double visits_;               ///< about how often the innermost body runs

@@ -20,8 +20,8 @@ bool lies_along(const Access& a, int index) {
 int tile_of(const Unit& u, const std::vector<int>& order) {
   const DType t = u.compute;
   const bool number = t == DType::f32 || t == DType::f64 || t == DType::i32 || t == DType::i64;
-  if (!number || lanes_of(t) < 2 || u.mask >= 0 || u.skew || u.combine == merging::Combine::first || u.output.empty() ||
-      (!u.strides.empty() && u.strides.back() != 1))
+  if (!((number && lanes_of(t) > 1) || is_complex(t)) || u.mask >= 0 || u.skew ||
+      u.combine == merging::Combine::first || u.output.empty() || (!u.strides.empty() && u.strides.back() != 1))
     return -1;
   // Behind it there are sums, and nothing else.
   const int index = u.output.back();
@@ -36,7 +36,7 @@ int tile_of(const Unit& u, const std::vector<int>& order) {
       }))
     return -1;
   const auto moves = [&](int k) { return u.accesses[static_cast<std::size_t>(k)].has(index); };
-  return merging::has_lanes(u, moves) ? index : -1;
+  return is_complex(t) || merging::has_lanes(u, moves) ? index : -1;  // (complex values come one by one)
 }
 
 }  // namespace strata::direct

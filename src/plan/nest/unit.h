@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "base/last_made.h"
-#include "compiler/merge/merge.h"
+#include "compiler/merge.h"
 #include "plan/aligned_copy.h"
 #include "plan/asked.h"
 #include "strata/schedule.h"
@@ -165,8 +165,7 @@ std::optional<Order> choose_order(const Unit& unit, const Format& wanted, const 
                                   std::string& why);
 
 /// Runs the unit on the operands of its accesses; the result in a format that lies at hand, in dtype `compute`. Nothing
-/// where only the interpreter could run it and nobody asked for that, where it has more diagonals than strips are
-/// worth, or where accesses that were taken for twins have other elements.
+/// where it has more diagonals than strips are worth, or where accesses that were taken for twins have other elements.
 std::optional<Tensor> run_unit(const Unit& unit, const Order& order, std::span<const Tensor> operands);
 /// The same into row-major memory that the operands do not share, of dtype `compute` as beta is, which multiplies what
 /// that holds: 0 never reads it.
@@ -182,5 +181,12 @@ std::string no_numeric_phase(const Unit& unit, const Order& order, const Format&
 std::string describe_unit(const Unit& unit, const Order& order, const Format& wanted, bool code = false);
 /// The kernel as a C file for an expression that is written so.
 std::string emit_unit(const Unit& unit, const Order& order, const std::string& expression);
+/// The kernels that its results may take, whatever its operands store, but for what the order of a pattern's rows
+/// chooses: to be compiled ahead of time.
+std::vector<ir::Function> functions_of(const Unit& unit, const Order& order);
+/// A main() for that file, where the result is dense, which calls its function, `name`, on operands of `tiny`: the same
+/// unit with other extents. Unsupported: values that C has no plain type for.
+std::string emit_main(const Unit& unit, const Order& order, const Unit& tiny, std::span<const Tensor> operands,
+                      const std::string& name, const Tensor& expected);
 
 }  // namespace strata::direct

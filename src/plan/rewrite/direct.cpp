@@ -5,6 +5,7 @@
 #include "expr/chain.h"
 #include "expr/contract.h"
 #include "plan/nest/loops.h"
+#include "plan/program.h"
 #include "plan/rewrite/counted.h"
 #include "plan/rewrite/fold.h"
 #include "plan/rewrite/hoist_reductions.h"
@@ -305,6 +306,7 @@ std::optional<Explained> plan(const Assignment& a, const Operands& operands, con
   const auto as_written = [general](const Prepared& q, std::string& reason) -> std::optional<Explained> {
     if (auto steps = in_steps(q, general)) return steps;
     if (auto parts = part_by_part(q.problem, general)) return parts;
+    if (auto sum = sum_over_parts(q.problem)) return sum;
     return by_loops(q.problem, general, reason);
   };
   const auto otherwise = [p = *p, as_written, general] {
@@ -337,19 +339,50 @@ bool pays_in_pairs(const Assignment& a, const Operands& operands) {
   return pays(contracted(a.value, operands, index_extents(a, shapes)));
 }
 
-std::string emit(const Assignment& a, const Operands& operands, const Asked& options) {
+/// The one nest that the expression takes.
+static Loops emitted(const Assignment& a, const Operands& operands, const Asked& options) {
+  for (const auto& [name, t] : operands)
+    if (t.num_parts() > 1)
+      throw Unsupported({.what = "a sum of parts has a kernel for each",
+                         .expected = "operands of one part",
+                         .got = name + ", " + t.type().to_string(),
+                         .fix = "emit one for each part"});
   std::string why;
   const auto p = prepare(a, operands, options, why);
   const bool steps =
       p && (has_reduction(p->body) || folded(p->problem.assignment, p->problem.operands, p->problem.options));
-  const auto loops = p && !steps ? make_loops(p->problem, why, true, false) : std::nullopt;
+  auto loops = p && !steps ? make_loops(p->problem, why, true, false) : std::nullopt;
   if (!loops)
     throw Unsupported({.what = "this expression is not one kernel",
                        .expected = "one nest of loops",
                        .got = steps ? "an expression in steps: " + a.to_string() : why,
                        .fix = steps ? "emit each step by itself: strata show --explain tells them"
                                     : "strata show tells how it is computed"});
-  return loops->emit();
+  return *std::move(loops);
+}
+
+std::vector<ir::Function> functions_of(const Assignment& a, const Operands& operands, const Asked& options) {
+  std::string why;
+  const auto p = prepare(a, operands, options, why);
+  const auto loops = p && !has_reduction(p->body) ? make_loops(p->problem, why) : std::nullopt;
+  if (!loops) return {};
+  auto out = functions_of(loops->unit, loops->order);
+  if (loops->wide)
+    for (auto& f : functions_of(loops->wide->unit, loops->wide->order)) out.push_back(std::move(f));
+  return out;
+}
+
+std::string emit(const Assignment& a, const Operands& operands, const Asked& options) {
+  return emitted(a, operands, options).emit();
+}
+
+std::string emit_main(const Assignment& a, const Operands& operands, const Operands& tiny,
+                      std::span<const Tensor> tensors, const Asked& options, const std::string& name,
+                      const Tensor& expected) {
+  const Loops own = emitted(a, tiny, options);
+  std::vector<Tensor> inputs;
+  for (const Lazy& t : own.inputs()) inputs.push_back(planning::Program(t).run(tensors));
+  return emitted(a, operands, options).emit_main(own, inputs, name, expected);
 }
 
 }  // namespace strata::direct

@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 
+#include "ir/ir.h"
 #include "plan/rewrite/steps.h"
 
 namespace strata::direct {
@@ -19,6 +20,13 @@ bool pays_in_pairs(const Assignment& a, const Operands& operands);
 
 /// The one kernel that computes it, as a C file. Unsupported where there is none, or it takes several.
 std::string emit(const Assignment& a, const Operands& operands, const Asked& options);
+/// The kernels that the expression takes where it is one nest of loops: to be compiled ahead of time.
+std::vector<ir::Function> functions_of(const Assignment& a, const Operands& operands, const Asked& options);
+/// A main() for that file, which calls its function, `name`, on these tensors: operands like `tiny`, by position.
+/// Unsupported.
+std::string emit_main(const Assignment& a, const Operands& operands, const Operands& tiny,
+                      std::span<const Tensor> tensors, const Asked& options, const std::string& name,
+                      const Tensor& expected);
 
 /// With `options.schedule`: as it says. ScheduleError where that is illegal, Unsupported where the expression does not
 /// become one nest of loops.

@@ -110,6 +110,9 @@ std::optional<Folded> folded(const Assignment& a, const Operands& operands, cons
   const auto [sums, factors] = chain_of(a.value);
   const auto work = work_of(factors, operands);
   if (!work || (!work->rest && !takes_long(work->value))) return std::nullopt;
+  // Products of narrow floats are rounded once.
+  const DType own = operands.at(a.value.operands().front()).dtype();
+  if (is_float(own) && size_of(own) < 4 && !takes_long(work->value)) return std::nullopt;
   Folded out{.work = work->as_operand(operands), .product = a, .format = work->format};
   out.product.value = under(sums, work->rest ? out.work.target() * *work->rest : out.work.target());
   return out;

@@ -28,7 +28,7 @@ struct Work {
 std::optional<Work> work_of(const std::vector<Expression>& factors, const Operands& operands);
 
 /// A(i,j) * exp(E(i,j)) * V(j,d): the work is done once an element, into A's pattern, and what is left is a product
-/// that a plan serves.
+/// that a kernel may be written for.
 struct Folded {
   Assignment work, product;
   Format format;  ///< of the work: A's

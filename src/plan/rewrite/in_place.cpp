@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "compiler/merge/merge.h"
+#include "compiler/merge.h"
 #include "convert/convert_elements.h"
 #include "execute/dense_view.h"
 #include "reference/column.h"

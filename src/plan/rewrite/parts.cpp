@@ -4,6 +4,7 @@
 
 #include "expr/chain.h"
 #include "plan/nest/loops.h"
+#include "plan/rewrite/in_place.h"
 
 namespace strata::direct {
 namespace {
@@ -66,20 +67,63 @@ Tensor joined(const TensorType& planned, std::span<const Tensor> parts) {
 
 }  // namespace
 
-std::optional<Explained> part_by_part(const NestProblem& problem, const std::function<Lazy()>& otherwise) {
-  const Asked& o = problem.options;
+namespace {
+
+/// The name of the one sparse operand, where it is a sum of parts and the value is the sum of what it would be for each
+/// of them; "" elsewhere.
+std::string name_of_sum(const NestProblem& p) {
   int sparse = 0;
   const Expression* found = nullptr;
-  const Expression* access = split_access(problem.assignment.value, problem, sparse, found);
-  if (!access || o.mask || o.semiring != Semiring::plus_times || problem.constraints.given) return std::nullopt;
+  const Expression* access = split_access(p.assignment.value, p, sparse, found);
+  if (!access || p.options.mask || p.options.semiring != Semiring::plus_times || p.constraints.given) return {};
   const std::string name = access->node().name;
+  const Lazy& t = p.operands.at(name);
+  const auto is_split = [&](const Expression& e) { return e.op() == Operator::access && e.node().name == name; };
+  return t.num_parts() > 1 && t.fill().is_zero() && is_linear(p.assignment.value, is_split) ? name : "";
+}
+
+}  // namespace
+
+std::optional<Explained> sum_over_parts(const NestProblem& p) {
+  const std::string name = name_of_sum(p);
+  if (name.empty() || !p.options.format->is_all_dense()) return std::nullopt;
+  for (const auto& [other, t] : p.operands)  // what is rounded, or no number, is added up whole
+    if (t.dtype() == DType::boolean || (is_float(t.dtype()) && size_of(t.dtype()) < 4)) return std::nullopt;
+  const Lazy t = p.operands.at(name);
+  Operands sums;
+  std::vector<std::function<std::string()>> texts;
+  Assignment add = p.assignment;
+  std::optional<Lazy> total;
+  for (int k = 0; k < t.num_parts(); ++k) {
+    if (t.format().part(k).is_all_dense()) return std::nullopt;  // its strides are not in the type of the sum
+    Operands one = p.operands;
+    one.insert_or_assign(name, part_of(t, k));
+    auto [made, text] = planned(p.assignment, one, p.options);
+    texts.push_back(std::move(text));
+    if (!total) {
+      total = std::move(made);
+      continue;
+    }
+    const Operands both{{"#first", *total}, {"#part", made}};
+    add.value = Expression::plain_access("#first", add.indices) + Expression::plain_access("#part", add.indices);
+    const auto plain = [add, both, options = p.options] { return planned(add, both, options).lazy; };
+    auto sum = added_in_place(add, both, p.options, plain);
+    total = sum ? *std::move(sum) : plain();
+  }
+  return Explained{*std::move(total), [texts, name] {
+                     std::string out = "the sum of what it is for each part of " + name + ":\n";
+                     for (const auto& text : texts) out += text();
+                     return out;
+                   }};
+}
+
+std::optional<Explained> part_by_part(const NestProblem& problem, const std::function<Lazy()>& otherwise) {
+  const Asked& o = problem.options;
+  const std::string name = name_of_sum(problem);
+  if (name.empty()) return std::nullopt;
   const Lazy& t = problem.operands.at(name);
   const int n = t.num_parts();
-  if (n < 2 || o.format->num_parts() != n || !t.fill().is_zero() ||
-      !is_linear(
-          problem.assignment.value,
-          [&](const Expression& e) { return e.op() == Operator::access && e.node().name == name; }))
-    return std::nullopt;
+  if (o.format->num_parts() != n) return std::nullopt;
   const auto nests = std::make_shared<std::vector<Loops>>();
   Lazy::Step step{.otherwise = otherwise};
   for (int k = 0; k < n; ++k) {

@@ -254,9 +254,7 @@ def test_semirings_of_users(definition, add, multiply, zero, format):
     rng = np.random.default_rng(10)
     a, b = matrix(rng, 30, 40, 0.1), matrix(rng, 40, 20, 0.1)
     A, B = st.from_scipy(a).to(format), st.from_scipy(b).to(format)
-    assert "generated code for the whole expression serves" in st.explain(
-        "C(i,k) = A(i,j) * B(j,k)", A=A, B=B, semiring=definition
-    )
+    assert "generated code serves" in st.explain("C(i,k) = A(i,j) * B(j,k)", A=A, B=B, semiring=definition)
     got = st.evaluate("C(i,k) = A(i,j) * B(j,k)", A=A, B=B, semiring=definition)
     x, y = a.toarray()[:, :, None], b.toarray()[None]
     products = np.where((x != 0) & (y != 0), multiply(x, y), zero)
@@ -339,14 +337,14 @@ def test_dense_expressions_are_compiled():
         got = st.evaluate("R(i,j) = exp(A(i,j)) / (1 + abs(b(i)))", A=x, b=b)
         np.testing.assert_allclose(got, np.exp(a) / (1 + abs(b))[:, None])
         np.testing.assert_allclose(st.evaluate("m(j) = max(i, A(i,j) - b(i))", A=x, b=b), (a - b[:, None]).max(0))
-    assert "generated code for the whole expression serves" in st.explain("R(i,j) = exp(A(i,j)) / b(i)", A=a, b=b)
+    assert "generated code serves" in st.explain("R(i,j) = exp(A(i,j)) / b(i)", A=a, b=b)
 
 
 @pytest.mark.parametrize("dtype", ["float64", "float32", "int32", "uint8"])
 def test_sign(dtype):
     a = np.array([[0, 3, -2], [5, 0, 0]]).astype(dtype)
     A = st.from_dense(a, "CSR")
-    assert "generated code for the whole expression serves" in st.explain("R(i,j) = sign(A(i,j))", A=A)
+    assert "generated code serves" in st.explain("R(i,j) = sign(A(i,j))", A=A)
     got = st.evaluate("R(i,j) = sign(A(i,j))", A=A)
     assert got.dtype == dtype and np.array_equal(got.to_dense(), np.sign(a)) and got.nse == A.nse
     if dtype.startswith("float"):

@@ -392,7 +392,7 @@ def test_writing_into_memory_that_is_given(rng):
 def test_explain(rng):
     A, v = st.from_dense(matrix(rng, 5, 5), "CSR"), rng.random(5)
     text = str(st.explain("y(i) = A(i,j) * v(j)", A=A, v=v))
-    assert "a plan serves" in text and "dense" in text
+    assert "a written kernel serves" in text and "dense" in text
     text = str(st.explain("C(i,k) = A(i,j) * B(j,k)", A=A, B=A))
     assert (
         "2 operands are sparse" in text
@@ -470,4 +470,4 @@ def test_written_sums_of_floats_are_planned(rng):
         whole = st.evaluate("s = sum(i, sum(j, A(i,j)))", A=A)
         assert whole == x.astype(dtype).sum() and np.asarray(whole).dtype == x.astype(dtype).sum().dtype
     text = str(st.explain("s(i) = sum(j, A(i,j))", A=st.from_dense(x, "CSR"), format="dense"))
-    assert "a plan serves" in text
+    assert "a written kernel serves" in text

@@ -157,3 +157,53 @@ def test_explained():
     a = st.asarray(np.eye(64)).to("BSR(4, 4)")
     text = st.explain("Y(i,k) = relu(A(i,j)) * X(j,k)", A=a, X=np.ones((64, 24)))
     assert "in pieces of 4, whose sums run side by side" in text or "in pieces of 2, whose sums" in text
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int32", "complex64", "float16"])
+@pytest.mark.parametrize("rows", [1, 2, 3, 4, 8, 12, 33])
+def test_n_of_m_columns_of_a_block(rows, dtype, settings):
+    """Loops walk which columns of a group are stored; the rows below each stay in registers, in vectors for a vector."""
+    rng = np.random.default_rng(rows)
+    shape = (2 * rows, 24)
+    a = np.zeros(shape, dtype)
+    for i in range(0, shape[0], rows):
+        for j in range(0, shape[1], 4):
+            kept = rng.choice(4, 2, replace=False)
+            a[i : i + rows, j + kept[0]], a[i : i + rows, j + kept[1]] = rng.integers(-3, 4, (2, rows)).astype(dtype)
+    A = st.from_dense(a, f"(i, j) -> (i / {rows} : dense, j / 4 : dense, j % 4 : structured(2), i % {rows} : dense)")
+    for engine in ("jit", "interpreter"):
+        settings.engine = engine
+        for columns in (None, 1, 5, 8, 19, 64, 130):
+            x = rng.integers(-3, 4, (24, columns or 1)).astype(dtype)
+            y = rng.integers(-3, 4, (shape[0], columns or 1)).astype(dtype)
+            if columns is None:
+                x, y = x[:, 0], y[:, 0]
+            tail = "" if columns is None else "k"
+            np.testing.assert_array_equal(st.einsum(f"ij,j{tail}->i{tail}", A, x), a @ x)
+            np.testing.assert_array_equal(st.einsum(f"ij,i{tail}->j{tail}", A, y), a.T @ y)
+        if dtype in ("float64", "int32"):
+            np.testing.assert_array_equal(st.evaluate("y(i) = min(j, A(i,j))", A=A), a.min(1))
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "complex128"])
+@pytest.mark.parametrize("columns", [1, 3, 8, 16, 40, 130])
+def test_factors_that_stand_outside_of_a_sum(columns, dtype, settings):
+    """They multiply the sum, and not where no term came: a row of infinities beside an empty fiber changes nothing."""
+    rng = np.random.default_rng(columns)
+    t = (rng.integers(-3, 4, (6, 5, 30)) * (rng.random((6, 5, 30)) < 0.6)).astype(dtype)
+    t[2, 3], t[4] = 0, 0
+    b, c, d = (rng.integers(-3, 4, (n, columns)).astype(dtype) for n in (5, 30, 6))
+    settings.engine = "jit"
+    for format in ("CSF", "COO(3)", "(i, j, k) -> (i : dense, j : dense, k : compressed)"):
+        T = st.from_dense(t, format)
+        for text, operands in (
+            ("ijk,ir,kr->jr", (d, c)),
+            ("ijk,jr,kr->ir", (b, c)),
+            ("ijk,ir,jr->kr", (d, b)),
+            ("ijk,ir,jr,kr->r", (d, b, c)),
+        ):
+            np.testing.assert_array_equal(st.einsum(text, T, *operands), np.einsum(text, t, *operands))
+        loose = d.copy()
+        loose[4] = np.inf
+        got = np.asarray(st.einsum("ijk,ir,kr->jr", T, loose, c))
+        np.testing.assert_array_equal(got, np.einsum("ijk,ir,kr->jr", t, d, c))

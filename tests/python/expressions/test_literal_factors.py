@@ -63,4 +63,4 @@ def test_what_no_factor_may_do():
 
 def test_explained():
     text = st.explain("y(i) = 2 * A(i,j) * x(j)", A=st.from_scipy(a), x=x)
-    assert "a plan serves, its sums multiplied by 2" in text
+    assert "a written kernel serves, its sums multiplied by 2" in text

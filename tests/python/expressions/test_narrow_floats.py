@@ -7,7 +7,7 @@ import pytest
 
 import strata as st
 
-SERVES = "generated code for the whole expression serves"
+SERVES = "generated code serves"
 
 
 def values(seed, shape=(40, 30), density=0.4):

@@ -53,5 +53,6 @@ def test_scaled_and_added():
 
 def test_explain_says_when():
     a = st.from_scipy(matrix(np.random.default_rng(2), "float64")[1])
-    assert "rows of A" in st.plan("ij,jk->ik", a, np.zeros((COLUMNS, 64))).explain()
-    assert "rows of A" not in st.plan("ij,jk->ik", a, np.zeros((COLUMNS, 63))).explain()
+    rows = "first A to (d0, d1) -> (d0 : dense, d1 : compressed)"
+    assert rows in st.plan("ij,jk->ik", a, np.zeros((COLUMNS, 600))).explain()
+    assert rows not in st.plan("ij,jk->ik", a, np.zeros((COLUMNS, 8))).explain()

@@ -158,7 +158,7 @@ def test_conjugates():
 
 def test_explain_says_so():
     x, matrix = operands(600)
-    A = st.from_dense(matrix, "CSR")
+    A = st.from_dense(matrix, "CSC")
     text = str(st.explain("C(i,k) = A(i,j) * B(j,k)", A=x, B=A))
     assert "after turning A" in text and "its rows become columns" in text
     plan = st.plan("ij,jk->ik", x, A)

@@ -100,7 +100,7 @@ def test_semirings_of_users_are_compiled(ring, dtype):
             assert got.dtype == np.dtype(dtype)
             np.testing.assert_array_equal(got.to_dense(), want)
         how = str(st.explain("R(i,k) = A(i,j) * B(j,k)", A=A, B=B, semiring=semiring))
-        assert "generated code for the whole expression serves" in how, how
+        assert "generated code serves" in how, how
 
 
 def test_what_makes_no_semiring_is_still_refused():

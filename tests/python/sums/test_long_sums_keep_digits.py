@@ -132,8 +132,11 @@ def test_infinities_stay_alone():
 
 def test_explained():
     x = np.ones(N, "float32")
-    plan = st.plan("ij,j->i", stored_as("DCSR", "float32"), x)
-    assert "in float64, by a kernel of their own, where more than 2048 elements of A meet" in plan.explain()
+    plan = st.plan("ji,j->i", stored_as("CSC", "float32"), x[:4])
+    assert "in float64" not in plan.explain()  # sums of four
+    square = st.from_scipy(sp.eye_array(4000, dtype="float32", format="csc"))
+    plan = st.plan("ij,j->i", square, x[:4000])
+    assert "in float64, by a kernel of their own, where more than 2048 stored elements meet" in plan.explain()
     short = st.from_scipy(sp.eye_array(100, dtype="float32", format="csr")).to("DCSR")
     assert "long sums" not in st.plan("ij,j->i", short, np.ones(100, "float32")).explain()
     assert 'A.to("CSR")' in st.plan("ji,j->i", stored_as("CSR", "float32"), x[:4]).explain()

@@ -37,7 +37,7 @@ def test_a_model(train):
     weights = {w.name: w for w in found.weights}
     assert list(weights) == ["first.weight", "odd.weight", "unused.weight", "last.weight"]
     (site,) = weights["first.weight"].sites
-    assert (site.module, site.sparse, site.why) == ("first", True, "compiled")
+    assert (site.module, site.sparse, site.why) == ("first", True, "generated code")
     assert (weights["first.weight"].format, weights["first.weight"].stored) == ("BSR(4, 4)", 0.25)
     assert [(s.operator, s.sparse) for s in weights["odd.weight"].sites] == [("matmul", True), ("logcumsumexp", False)]
     assert weights["unused.weight"].sites == () and weights["last.weight"].format is None

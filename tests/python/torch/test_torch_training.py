@@ -49,13 +49,13 @@ def mask_gradients(model, masks):
         model[k].weight.grad *= mask
 
 
-def assert_same(sparse, dense, masks):
+def assert_same(sparse, dense, masks, atol=1e-5):
     for k, mask in masks.items():
         torch.testing.assert_close(
-            sparse[k].weight.detach().to_dense(), dense[k].weight.detach() * mask, rtol=1e-4, atol=1e-5
+            sparse[k].weight.detach().to_dense(), dense[k].weight.detach() * mask, rtol=1e-4, atol=atol
         )
     for ours, theirs in ((sparse[1].weight, dense[1].weight), (sparse[3].bias, dense[3].bias)):
-        torch.testing.assert_close(ours, theirs, rtol=1e-4, atol=1e-5)
+        torch.testing.assert_close(ours, theirs, rtol=1e-4, atol=atol)
 
 
 def train(sparse, dense, masks, make, steps=3, after=lambda: None):
@@ -86,7 +86,8 @@ def test_no_optimizer_is_left_out():
 def test_every_optimizer(name):
     sparse, dense, masks = pair()
     train(sparse, dense, masks, lambda p: getattr(torch.optim, name)(p, **OPTIMIZERS[name]))
-    assert_same(sparse, dense, masks)
+    # (LBFGS divides by differences of gradients, which have few digits left.)
+    assert_same(sparse, dense, masks, atol=1e-4 if name == "LBFGS" else 1e-5)
 
 
 def test_adafactor():

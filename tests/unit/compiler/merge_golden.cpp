@@ -1,5 +1,5 @@
 // Loops over several sparse operands, as text. STRATA_GOLDEN=update renews the files; read the difference.
-#include "compiler/merge/merge.h"
+#include "compiler/merge.h"
 
 #include <functional>
 

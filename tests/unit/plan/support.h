@@ -209,7 +209,8 @@ class Packer {
       }
       const LevelKind k = level.kind;
       if (k == LevelKind::compressed || k == LevelKind::delta || k == LevelKind::bitmap)
-        arrays.pos[static_cast<int>(l)] = buffer(pos, pos_dtype);
+        arrays.pos[static_cast<int>(l)] =
+            buffer(pos, pos_dtype == DType::u8 && pos.back() > 255 ? DType::i32 : pos_dtype);
       if (k != LevelKind::dense && k != LevelKind::range) arrays.crd[static_cast<int>(l)] = buffer(crd, crd_dtype);
       groups = std::move(next);
     }
