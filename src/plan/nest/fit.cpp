@@ -156,7 +156,7 @@ class Fitter {
           while (fiber * 4 * parents <= elements[at]) fiber *= 4;
           operand.fibers.push_back(fiber);
         }
-        parents = elements[at];
+        parents = std::max(1.0, elements[at]);  // (An empty one has none.)
       }
       const bool in_vectors = o_.tile >= 0 && u_.inside[static_cast<std::size_t>(o_.tile)];
       if ((!o_.held.empty() || in_vectors) && !a.dense) operand.tail = tail_of(u_, a);
