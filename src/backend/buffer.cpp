@@ -24,7 +24,7 @@ struct ReleaseBlock {
 }  // namespace
 
 void Buffer::require(DType asked) const {
-  const bool bits = is_float(dtype) && size_of(dtype) < 4 && asked == (size_of(dtype) == 2 ? DType::u16 : DType::u8);
+  const bool bits = is_small_float(dtype) && asked == (size_of(dtype) == 2 ? DType::u16 : DType::u8);
   if (asked == dtype || bits) return;
   throw DTypeError({.what = "these elements have another type",
                     .expected = std::string(name_of(dtype)),

@@ -22,10 +22,7 @@ void Totals::find_factors() {
       !number)
     return;
   // (Sums that are wider than their terms keep more of the products too.)
-  const auto widened = [&](DType t) {
-    return in_.pattern < 0 &&
-           ((t == DType::f32 && in_.compute == DType::f64) || (t == DType::c64 && in_.compute == DType::c128));
-  };
+  const auto widened = [&](DType t) { return in_.pattern < 0 && wide_sums(t) == in_.compute; };
   const auto is_product = [&](const ElementwiseNode& n) {
     return (n.kind == ElementwiseNode::all || n.kind == ElementwiseNode::any) && n.op == Operator::multiply &&
            n.formula.empty() && !n.no_sign && n.compute == n.dtype && (n.dtype == in_.compute || widened(n.dtype));

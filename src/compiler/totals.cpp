@@ -9,8 +9,7 @@ namespace {
 
 /// Sums of float32 in a register lose nothing that their result could hold.
 DType dtype_of_totals(const Input& in) {
-  if (in.combine != Combine::plus || in.few_terms) return in.compute;
-  return in.compute == DType::f32 ? DType::f64 : in.compute == DType::c64 ? DType::c128 : in.compute;
+  return in.combine != Combine::plus || in.few_terms ? in.compute : wide_sums(in.compute);
 }
 
 /// Is the node a function of many instructions? Sums hide behind them.

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <bit>
 
+#include "base/part_dtype.h"
 #include "levels/index_view.h"
 #include "plan/stats.h"
 #include "tensor/part_view.h"
@@ -176,10 +177,6 @@ bool has_long_rows(const Tensor& t, const std::vector<char>& in_output) {
             Stored(t.part(k), in_output).meet();
   known->long_rows.set(std::make_shared<const CountedPattern::LongRows>(in_output, found));
   return found;
-}
-
-DType wide_sums(DType compute) {
-  return compute == DType::f32 ? DType::f64 : compute == DType::c64 ? DType::c128 : compute;
 }
 
 std::optional<SummedOperand> may_have_long_rows(const Product& p) {

@@ -11,9 +11,6 @@ namespace strata::planning {
 /// Elements from which on sums are long: fewer lose at most some 200 units in the last place (of random numbers 5).
 inline constexpr std::int64_t long_sum = 2048;
 
-/// The dtype that long sums of such values are kept in.
-DType wide_sums(DType compute);
-
 /// Do more than long_sum elements of a sparse tensor meet at one place of a result? `in_output`: per dimension, has the
 /// result its index? Of elements that are scattered a sample tells; of batches nothing does.
 bool has_long_rows(const Tensor& t, const std::vector<char>& in_output);

@@ -4,6 +4,7 @@
 #include <bit>
 #include <optional>
 
+#include "base/small_float.h"
 #include "compiler/emit/literal.h"
 #include "ir/semantics.h"
 #include "strata/error.h"
@@ -299,7 +300,7 @@ std::string CExpression::load(const Expr& e, int outer) {
   const int lanes = e->type.lanes;
   if (b.packed_bits > 0)
     return prologue_.load_packed(lanes) + "(" + b.name + ", " + index + ", " + std::to_string(b.packed_bits) + ")";
-  const bool small_float = is_float(b.dtype) && size_of(b.dtype) < 4;
+  const bool small_float = is_small_float(b.dtype);
   if (lanes == 1) {
     if (small_float) return prologue_.widen(b.dtype) + "(" + element + ")";
     return b.dtype == DType::boolean ? wrap(element + " != 0", equality, outer) : element;

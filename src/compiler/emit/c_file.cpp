@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <set>
 
+#include "base/small_float.h"
 #include "compiler/emit/literal.h"
 #include "compiler/emit/prologue.h"
 #include "strata/version.h"
@@ -90,7 +91,7 @@ std::string c_main(const std::string& name, std::span<const CArgument> buffers, 
   const auto at = std::ranges::find(buffers, true, &CArgument::written) - buffers.begin();
   const DType result = buffers[static_cast<std::size_t>(at)].data.dtype;
   const std::string made = "b" + std::to_string(at);
-  if (is_complex(result) || (is_float(result) && size_of(result) < 4))
+  if (is_complex(result) || is_small_float(result))
     throw Unsupported({.what = "main() prints what C has a plain type for",
                        .expected = "float64, float32, integers or bool",
                        .got = std::string(name_of(result))});

@@ -6,6 +6,7 @@
 #include <map>
 #include <set>
 
+#include "base/small_float.h"
 #include "compiler/emit/c_expression.h"
 #include "compiler/passes/simplify.h"
 #include "strata/error.h"
@@ -210,7 +211,7 @@ class Emitter {
     const auto& b = buffer(s.buffer);
     const std::string element = b.name + "[" + expression_(s.index) + "]", value = expression_(s.value);
     const int lanes = s.value->type.lanes;
-    const bool small_float = is_float(b.dtype) && size_of(b.dtype) < 4;
+    const bool small_float = is_small_float(b.dtype);
     if (lanes == 1) {
       line(element + " = " + (small_float ? prologue_.narrow(b.dtype) + "(" + value + ")" : value) + ";");
     } else if (small_float) {

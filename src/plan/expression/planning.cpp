@@ -1,4 +1,5 @@
 #include "plan/expression/planning.h"
+#include "base/small_float.h"
 
 #include "expr/depth.h"
 #include "plan/expression/ways.h"
@@ -49,7 +50,7 @@ Asked unrounded(Asked asked, const Operands& operands, const Destination::Outlin
   DType result = operands.begin()->second.dtype();
   for (const auto& [name, t] : operands) result = promote(result, t.dtype());
   result = asked.result_dtype.value_or(result);
-  if (is_float(result) && size_of(result) < 4) asked.result_dtype = planning::accumulator(result);
+  if (is_small_float(result)) asked.result_dtype = planning::accumulator(result);
   return asked;
 }
 

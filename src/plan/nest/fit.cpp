@@ -4,6 +4,7 @@
 
 #include "backend/kernel.h"
 #include "base/checked.h"
+#include "base/part_dtype.h"
 #include "convert/convert_elements.h"
 #include "machine/machine.h"
 #include "plan/lazy_convert.h"
@@ -67,8 +68,7 @@ std::vector<StoredOperand> as_stored(std::span<const Tensor> tensors) {
 
 /// Do so many come to one place, whatever comes to most, where sums in registers want to know?
 bool have_long_rows(const Unit& u, const Order& o, std::span<const Tensor> operands) {
-  if ((o.tile < 0 && !o.lanes_of_sum) || u.combine != merging::Combine::plus ||
-      planning::wide_sums(u.compute) == u.compute)
+  if ((o.tile < 0 && !o.lanes_of_sum) || u.combine != merging::Combine::plus || wide_sums(u.compute) == u.compute)
     return false;
   for (std::size_t k = 0; k < operands.size(); ++k) {
     if (u.accesses[k].dense) continue;

@@ -1,6 +1,7 @@
 // Which places of a dense result's blocks stay in registers while sums run.
 #include <algorithm>
 
+#include "format/recognise.h"
 #include "plan/nest/tile.h"
 
 namespace strata::direct {
@@ -14,8 +15,7 @@ bool is_walked(const Unit& u, const Order& o, int index) {
     if (a.dense || o.convert[k] || !a.has(index)) continue;
     const Format& f = a.tensor.format();
     for (int l = f.num_levels() - tail_of(u, a); l-- > 0;)
-      if (a.indices[static_cast<std::size_t>(f.spec().exprs[static_cast<std::size_t>(f.level(l).expr)].a)] == index)
-        return true;
+      if (const int d = plain_dim(f, l); d >= 0 && a.indices[static_cast<std::size_t>(d)] == index) return true;
   }
   return false;
 }
@@ -36,11 +36,7 @@ bool lie_in_vectors(const Unit& u, int index) {
          lanes_of(u.compute) > 1 && u.extents[static_cast<std::size_t>(index)] > 1 &&
          std::ranges::all_of(u.accesses,
                              [&](const Access& a) { return !has(a) || (!a.dense && lies_along(a, index)); }) &&
-         std::ranges::none_of(u.bounds,
-                              [&](const auto& b) {
-                                return std::ranges::any_of(b.terms,
-                                                           [&](const auto& term) { return term.first == index; });
-                              }) &&
+         !u.is_bounded(index) &&
          merging::has_lanes(u, [&](int k) { return has(u.accesses[static_cast<std::size_t>(k)]); });
 }
 
@@ -50,8 +46,8 @@ int tail_of(const Unit& u, const Access& a) {
   const Format& f = a.tensor.format();
   int out = 0;
   for (int l = f.num_levels(); l-- > 0 && f.level(l).kind == LevelKind::dense; ++out) {
-    const auto& e = f.spec().exprs[static_cast<std::size_t>(f.level(l).expr)];
-    if (!is_inside(u, a.indices[static_cast<std::size_t>(e.a)])) break;
+    const int d = plain_dim(f, l);
+    if (d < 0 || !is_inside(u, a.indices[static_cast<std::size_t>(d)])) break;
   }
   return out;
 }
@@ -107,13 +103,10 @@ void hold_blocks(const Unit& u, Order& o) {
   o.held = held;
   o.indices = order;
   const int last = order.back();
-  const auto bounds_it = [&](const auto& b) {
-    return std::ranges::any_of(b.terms, [&](const auto& term) { return term.first == last; });
-  };
   o.lanes_of_sum = tile < 0 && !sums_inside.empty() && lanes_of(t) > 1 &&
                    u.extents[static_cast<std::size_t>(last)] % 2 == 0 &&
                    std::ranges::all_of(u.accesses, [&](const Access& a) { return lies_along(a, last); }) &&
-                   (t == DType::f32 || t == DType::f64) && std::ranges::none_of(u.bounds, bounds_it) &&
+                   (t == DType::f32 || t == DType::f64) && !u.is_bounded(last) &&
                    merging::has_lanes(u, [&](int k) { return u.accesses[static_cast<std::size_t>(k)].has(last); });
 }
 

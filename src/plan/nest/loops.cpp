@@ -3,6 +3,8 @@
 #include <algorithm>
 
 #include "base/checked.h"
+#include "base/part_dtype.h"
+#include "base/small_float.h"
 #include "execute/dense_view.h"
 #include "expr/chain.h"
 #include "plan/lazy_convert.h"
@@ -50,15 +52,14 @@ std::vector<int> inverse(const std::vector<int>& order) {
 
 /// Do values of float32 meet in memory, which would keep half the digits of a long sum?
 bool sums_in_memory(const Unit& unit, const Order& order) {
-  if (unit.combine != merging::Combine::plus || (unit.compute != DType::f32 && unit.compute != DType::c64))
-    return false;
+  if (unit.combine != merging::Combine::plus || wide_sums(unit.compute) == unit.compute) return false;
   std::vector<char> summed;
   for (int i : order.indices) summed.push_back(unit.summed[static_cast<std::size_t>(i)]);
   return !std::is_sorted(summed.begin(), summed.end());
 }
 
 void widen_sums(Unit& unit) {
-  unit.compute = unit.compute == DType::f32 ? DType::f64 : DType::c128;
+  unit.compute = wide_sums(unit.compute);
   unit.absent = unit.absent.as(unit.compute);
   unit.fill = unit.fill.as(unit.compute);
 }
@@ -85,7 +86,7 @@ std::vector<Loops::SparseAccess> sparse_accesses(const NestProblem& p) {
 /// What is one product of narrow floats, or a sum of such, is rounded once. `of_all`: whatever its factors are, as
 /// products in a pattern are, and not of operands alone, one of them sparse at most. (Others are rounded step by step.)
 void widen_products(Unit& unit, bool of_all) {
-  if (!is_float(unit.dtype) || size_of(unit.dtype) >= 4) return;
+  if (!is_small_float(unit.dtype)) return;
   if (!of_all && std::ranges::count(unit.accesses, false, &Access::dense) > 1) return;
   const auto is_product = [&](std::size_t n) {
     const auto& node = unit.nodes[n];

@@ -29,10 +29,8 @@ int tile_of(const Unit& u, const std::vector<int>& order) {
   if (at == order.begin() || u.extents[static_cast<std::size_t>(index)] < 2 || at + 1 == order.end() ||
       std::any_of(at + 1, order.end(), [&](int i) { return u.is_output(i); }))
     return -1;
-  if (std::ranges::any_of(u.accesses,
-                          [&](const Access& a) { return a.has(index) && (!a.dense || !lies_along(a, index)); }) ||
-      std::ranges::any_of(u.bounds, [&](const auto& b) {
-        return std::ranges::any_of(b.terms, [&](const auto& term) { return term.first == index; });
+  if (u.is_bounded(index) || std::ranges::any_of(u.accesses, [&](const Access& a) {
+        return a.has(index) && (!a.dense || !lies_along(a, index));
       }))
     return -1;
   const auto moves = [&](int k) { return u.accesses[static_cast<std::size_t>(k)].has(index); };

@@ -56,6 +56,12 @@ struct Unit : merging::Computation {
   bool drops_fill_in = false;  ///< fill-in is missing: it is no value of a semiring
 
   bool is_output(int index) const { return !summed[static_cast<std::size_t>(index)]; }
+  /// Is it part of a sum that stays below a bound?
+  bool is_bounded(int index) const {
+    return std::ranges::any_of(bounds, [&](const auto& b) {
+      return std::ranges::any_of(b.terms, [&](const auto& term) { return term.first == index; });
+    });
+  }
   /// Does no sparse operand have this index?
   bool is_of_dense_alone(int index) const {
     return std::ranges::all_of(accesses, [&](const Access& a) { return a.dense || !a.has(index); });

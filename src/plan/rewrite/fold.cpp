@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/small_float.h"
 #include "expr/chain.h"
 #include "plan/nest/problem.h"
 #include "plan/nest/unit.h"
@@ -112,7 +113,7 @@ std::optional<Folded> folded(const Assignment& a, const Operands& operands, cons
   if (!work || (!work->rest && !takes_long(work->value))) return std::nullopt;
   // Products of narrow floats are rounded once.
   const DType own = operands.at(a.value.operands().front()).dtype();
-  if (is_float(own) && size_of(own) < 4 && !takes_long(work->value)) return std::nullopt;
+  if (is_small_float(own) && !takes_long(work->value)) return std::nullopt;
   Folded out{.work = work->as_operand(operands), .product = a, .format = work->format};
   out.product.value = under(sums, work->rest ? out.work.target() * *work->rest : out.work.target());
   return out;

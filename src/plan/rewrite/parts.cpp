@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/small_float.h"
 #include "expr/chain.h"
 #include "plan/nest/loops.h"
 #include "plan/rewrite/in_place.h"
@@ -88,7 +89,7 @@ std::optional<Explained> sum_over_parts(const NestProblem& p) {
   const std::string name = name_of_sum(p);
   if (name.empty() || !p.options.format->is_all_dense()) return std::nullopt;
   for (const auto& [other, t] : p.operands)  // what is rounded, or no number, is added up whole
-    if (t.dtype() == DType::boolean || (is_float(t.dtype()) && size_of(t.dtype()) < 4)) return std::nullopt;
+    if (t.dtype() == DType::boolean || is_small_float(t.dtype())) return std::nullopt;
   const Lazy t = p.operands.at(name);
   Operands sums;
   std::vector<std::function<std::string()>> texts;
