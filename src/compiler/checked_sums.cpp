@@ -34,7 +34,7 @@ bool Totals::can_check_sums() const {
 }
 
 void Totals::watch_products(const std::vector<int>& lanes, Stmts& out) {
-  unsure_.assign(static_cast<std::size_t>(chains_of_sums(1)), {});
+  unsure_.assign(static_cast<std::size_t>(chains_of_sums(1) * copies_outside(1)), {});
   for (auto& chain : unsure_)
     for (const int n : lanes) {
       if (chain.contains(n)) continue;

@@ -133,7 +133,8 @@ Cursors::Fiber Cursors::open(int var, int k, const Place& at, Stmts& out) {
           .next = {},
           .has_unused = false,
           .steps = {},
-          .origin = {}};
+          .origin = {},
+          .few = 0};
   const levels::CursorInputs in = cursor_inputs(var, k, at);
   const std::string stem = in.stem;
   const auto named = [&](const char* what, const Expr& e) {
@@ -150,6 +151,9 @@ Cursors::Fiber Cursors::open(int var, int k, const Place& at, Stmts& out) {
     c.begin = named("_begin", parent * slots);
     c.end = named("_end", c.begin + (at.present[o] ? ir::select(at.present[o], slots, ir::int_const(0)) : slots));
     c.has_unused = in.level.kind == LevelKind::padded;
+    constexpr std::int64_t few = 4;
+    if (in.level.kind == LevelKind::structured && in.level.arg <= few && !at.present[o] && !is_cut(var))
+      c.few = in.level.arg;
   } else {
     c.begin = named("_begin", in.pos(parent));
     c.end = named("_end", in.pos(parent + 1));

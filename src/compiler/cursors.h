@@ -77,6 +77,7 @@ class Cursors {
     bool has_unused = false;  ///< of a padded level, up to the last slot: the unused ones are still to be left out
     std::optional<levels::Steps> steps;  ///< how to get from one coordinate to the next, where no array has them
     Expr origin;                         ///< with steps: the parent's first position, where that is not `begin`
+    std::int64_t few = 0;  ///< it has always so many children, few enough for a copy of what is done with each; 0: not
   };
 
   Fiber open(int var, int operand, const Place& at, Stmts& out);

@@ -1,5 +1,6 @@
-// Factors of a product that stay the same while its sum runs multiply the sum, not each term. Sums of floats may be
-// reassociated so, as NumPy's einsum does that contracts A and B first in S(i,j) * A(i,k) * B(j,k).
+// Factors of a product that stay the same while its sum runs multiply the sum, not each term; of sums inside of each
+// other each has its own. Sums of floats may be reassociated so, as NumPy's einsum does that contracts A and B first in
+// S(i,j) * A(i,k) * B(j,k).
 #include <algorithm>
 
 #include "compiler/totals.h"
@@ -39,6 +40,30 @@ void Totals::find_factors() {
   const int root = static_cast<int>(in_.nodes.size()) - 1;
   if (is_product(in_.nodes.back())) collect(collect, root);
   if (inside_.empty()) outside_.clear();
+  else if (sums_pieces_of_one()) find_sums_within();
+}
+
+void Totals::find_sums_within() {
+  const auto depth = [&](const Multiplier& f) { return last_var_[static_cast<std::size_t>(child_of(f))]; };
+  int deepest = depth(*std::ranges::max_element(inside_, {}, depth));
+  // (A loop over one child is none.)
+  const Operand& walked = *std::ranges::find_if(in_.operands, [](const Operand& o) { return !o.dense; });
+  for (std::size_t l = walked.vars.size() - static_cast<std::size_t>(walked.tail); l-- > 1;) {
+    const Level &above = walked.type.levels[l - 1], &own = walked.type.levels[l];
+    if (walked.vars[l] != deepest || own.kind != LevelKind::singleton || !above.unique) break;
+    deepest = walked.vars[l - 1];
+  }
+  within_.resize(static_cast<std::size_t>(in_.num_vars));
+  for (const Multiplier& f : inside_)
+    if (depth(f) < deepest) within_[static_cast<std::size_t>(depth(f))].push_back(f);
+  if (!has_sums_within(summed_from_)) within_.clear();
+  std::erase_if(inside_, [&](const Multiplier& f) { return depth(f) < deepest; });
+}
+
+bool Totals::has_sums_within(int var) const {
+  for (std::size_t v = 0; v < within_.size(); ++v)
+    if (static_cast<int>(v) >= var && !within_[v].empty()) return true;
+  return false;
 }
 
 Value Totals::value_of_factor(const Multiplier& f, const Arithmetic& sums, const Place& at, Stmts& out) {

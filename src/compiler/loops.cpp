@@ -27,6 +27,9 @@ Stmt Nest::emit(int var, const Place& at) {
   if (!in_.held.empty() && var == in_.held.front().var && !at.singly) return emit_held(at);
   if (var == in_.num_vars && !(var == summed_from_ && !register_open_)) return leaf(at);
   if (var == summed_from_ && !register_open_) return accumulate(var, at);
+  if (register_open_ && var > summed_from_ && var - 1 < std::ssize(within_) &&
+      !within_[static_cast<std::size_t>(var - 1)].empty())
+    return sum_within(var, at);
   if (var == counted_from_) return count_by_row(at);
   if (var == counted_to_) return ir::block({count_term(at), emit_loop(var, at)});
   if (var != drained_) return emit_loop(var, at);
@@ -145,6 +148,8 @@ Stmt Nest::every_coordinate(int var, const Place& at, std::vector<Fiber>& cursor
     }
   if (cursors.empty() && register_open_ && totals_.size() > 1 && in_.held.empty() && var + 1 == in_.num_vars)
     return coordinates_in_chains(var, inside, first, last_of(var), static_cast<int>(totals_.size()));
+  if (cursors.empty() && register_open_ && chains_outside_ > 1 && var + 2 == in_.num_vars)
+    return coordinates_in_chains(var, inside, first, last_of(var), chains_outside_);
   if (cursors.empty() && in_.pattern >= 0 && at.rows == 1 && has_identical_rows(var))
     return identical_rows(var, at, first, last_of(var));
   if (cursors.empty()) prefetch_by_row(var, at, ir::var(v), body);
@@ -167,8 +172,8 @@ Stmt Nest::one_driver(int var, const Place& at, std::vector<Fiber>& cursors, std
   if (alone && leading.has_unused && leading.operand == in_.pattern && at.slots == 1 && slots_together(var) > 1)
     leave_out_unused(var, leading, out);
   const bool plain = !leading.steps && leading.next.empty() && !leading.has_unused;
-  if (alone && plain && register_open_ && totals_.size() > 1 &&
-      (in_.held.empty() ? var + 1 == in_.num_vars : is_walked_last(var)))
+  const bool copies = totals_.size() > 1 || (leading.few > 0 && in_.held.empty());
+  if (alone && plain && register_open_ && copies && (in_.held.empty() ? var + 1 == in_.num_vars : is_walked_last(var)))
     return in_chains(var, at, leading, set);
   if (alone && plain && leading.operand == in_.pattern && !register_open_ && at.slots == 1)
     if (const int slots = slots_together(var); slots > 1) {
@@ -234,12 +239,12 @@ Expr Nest::last_element_of(int var, const Fiber& only, Stmts& out) {
 Stmt Nest::in_chains(int var, const Place& at, const Fiber& only, const Set& set, int slots) {
   Stmts out;
   const Expr last = last_element_of(var, only, out);
-  const int chains = slots > 1 ? slots : static_cast<int>(totals_.size());
+  const int chains = slots > 1 ? slots : static_cast<int>(totals_.size()) / chains_outside_;
   std::optional<std::size_t> told;  // the same loops inside, for every copy
   const auto copy = [&](const Expr& position, int chain, bool is_last) {
     Fiber c = only;
     Place inside = at;
-    inside.chain = chain;
+    inside.chain = slots > 1 ? chain : at.chain + chain;
     const bool alone = chain == 0 && is_last;
     inside.slots = alone ? 1 : slots;
     c.p = names_.fresh(only.p + "_of");
@@ -252,7 +257,9 @@ Stmt Nest::in_chains(int var, const Place& at, const Fiber& only, const Set& set
     lines_.resize(*told);
     return ir::block(std::move(one));
   };
-  out.push_back(loop_in_chains(names_, only.p, only.begin, only.end, chains, copy));
+  if (only.few == 0 || slots > 1) out.push_back(loop_in_chains(names_, only.p, only.begin, only.end, chains, copy));
+  else
+    for (int q = 0; q < only.few; ++q) out.push_back(copy(only.begin + q, q % chains, q + 1 == only.few));
   return ir::block(std::move(out));
 }
 
@@ -260,9 +267,10 @@ Stmt Nest::in_chains(int var, const Place& at, const Fiber& only, const Set& set
 /// last level.
 Stmt Nest::coordinates_in_chains(int var, const Place& at, const Expr& first, const Expr& last, int chains, int slots) {
   std::optional<std::size_t> told;
+  const int step = slots == 1 && var + 1 < in_.num_vars ? static_cast<int>(totals_.size()) / chains : 1;
   const auto copy = [&](const Expr& coordinate, int chain, bool is_last) {
     Place inside = at;
-    inside.chain = chain;
+    inside.chain = chain * step;
     inside.slots = chain == 0 && is_last ? 1 : slots;
     const Stmt one = enter(var, std::move(inside), coordinate, {}, {});
     if (!told) told = lines_.size();

@@ -31,6 +31,8 @@ class Results : protected Totals {
   /// The sums of a piece of the tile.
   Stmt accumulate_piece(int var, const Place& at);
   Stmt leaf_of_piece(const Place& at);
+  /// The sum over the loops from this variable on, in totals of its own, times its factors.
+  Stmt sum_within(int var, const Place& at);
   /// One of the places of a block that are held.
   Place held_place(const Place& at, std::size_t which) const;
   /// Evaluates what does not change itself below nodes that do.

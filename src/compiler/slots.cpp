@@ -95,11 +95,16 @@ Stmt Results::sum_of_slot(int var, const Place& given) {
   if (!block || count * slots.size() <= most_terms) {
     const std::size_t chains = block ? 1 : static_cast<std::size_t>(chains_of_slot());
     std::vector<std::vector<Value>> sums(slots.size(), std::vector<Value>(chains));
-    for (std::size_t v = 0; v < count; ++v)
-      for (std::size_t s = 0; s < slots.size(); ++s) {
-        Value& sum = sums[s][v % chains];
-        sum = named("dot", add(s, ir::int_const(0), static_cast<std::int64_t>(v) * in_.lanes, sum, out), out);
-      }
+    // Slot by slot where the addresses of all that is read side by side would not stay in registers.
+    constexpr std::size_t most_addresses = 8;
+    const auto rows = static_cast<std::size_t>(std::ranges::count_if(
+        in_.operands, [&](const Operand& o) { return o.dense && std::ranges::find(o.vars, var) != o.vars.end(); }));
+    const bool by_slot = slots.size() <= together && rows * slots.size() > most_addresses;
+    for (std::size_t n = 0; n < count * slots.size(); ++n) {
+      const std::size_t v = by_slot ? n % count : n / slots.size(), s = by_slot ? n / count : n % slots.size();
+      Value& sum = sums[s][v % chains];
+      sum = named("dot", add(s, ir::int_const(0), static_cast<std::int64_t>(v) * in_.lanes, sum, out), out);
+    }
     for (std::size_t s = 0; s < slots.size(); ++s) {
       auto& parts = sums[s];
       for (; parts.size() > 1; parts.resize(parts.size() / 2))

@@ -16,6 +16,7 @@ Place Results::held_place(const Place& at, std::size_t which) const {
 Stmt Results::accumulate_piece(int var, const Place& at) {
   Stmts out;
   found_ = outside_.empty() ? "" : names_.fresh("found");
+  totals_from_ = var;
   if (!found_.empty()) out.push_back(ir::declare(found_, ir::bool_const(false)));
   const std::size_t groups = at.groups.size(), places = std::max<std::size_t>(1, at.held.size());
   open_totals(places * groups, [&](std::size_t t) { return at.groups[t % groups].lanes; }, out);
@@ -45,6 +46,35 @@ Stmt Results::accumulate_piece(int var, const Place& at) {
   return ir::block(std::move(out));
 }
 
+Stmt Results::sum_within(int var, const Place& at) {
+  Stmts out, add;
+  const std::size_t groups = at.groups.size();
+  const auto totals = std::exchange(totals_, {});
+  const auto found = std::exchange(found_, names_.fresh("found"));
+  const int from = std::exchange(totals_from_, var);
+  const Expr came = ir::var(found_, {DType::boolean, 1});
+  out.push_back(ir::declare(found_, ir::bool_const(false)));
+  open_totals(groups, [&](std::size_t g) { return at.groups[g].lanes; }, out);
+  out.push_back(emit_loop(var, at));
+  std::vector<Value> sums;
+  for (std::size_t g = 0; g < groups; ++g) sums.push_back(joined_total(add, g));
+  totals_ = totals, found_ = found, totals_from_ = from, chains_outside_ = 1;
+  for (std::size_t g = 0; g < groups; ++g) {
+    Place place = at;
+    place.group = at.groups[g];
+    Value next = sums[g];
+    const auto& factors = within_[static_cast<std::size_t>(var - 1)];
+    for (const Multiplier& f : factors) {
+      const Value v = value_of_factor(f, total_, place, add);
+      next = &f == &factors.back() ? total_.mul_add(next, v, total(g)) : named("sum", total_.mul(next, v), add);
+    }
+    assign_total(next, add, 0, g);
+  }
+  if (!found_.empty()) add.push_back(ir::assign(found_, ir::bool_const(true)));
+  out.push_back(ir::branch(came, ir::block(std::move(add))));
+  return ir::block(std::move(out));
+}
+
 void Results::know(Place& at, const std::vector<char>& changes, Stmts& out) {
   const auto is_factor = [&](std::size_t n) {
     return std::ranges::any_of(inside_, [&](const Multiplier& f) { return child_of(f) == static_cast<int>(n); });
@@ -68,18 +98,35 @@ Stmt Results::leaf_of_piece(const Place& given) {
   know(at, changes, out);  // what all share, once
   const std::size_t groups = at.groups.size(), places = std::max<std::size_t>(1, at.held.size());
   Expr present;
-  for (std::size_t g = 0; g < groups; ++g) {
-    Place of_group = at;
-    of_group.group = at.groups[g];
-    if (places > 1) know(of_group, held_, out);
-    for (std::size_t p = 0; p < places; ++p) {
-      const std::size_t which = p * groups + g;
-      const Value next = with_term(total_, total(which, at.chain), held_place(of_group, p), present, out);
-      Stmts assigned;
-      assign_total(next, assigned, at.chain, which);
-      Stmt one = ir::block(std::move(assigned));
-      if (!at.held.empty() && present && !certain) one = ir::branch(present, one);
-      add.push_back(std::move(one));
+  Stmts& values = at.held.empty() ? out : add;
+  const auto add_one = [&](const Place& place, std::size_t which) {
+    const Value next = with_term(total_, total(which, at.chain), place, present, values);
+    Stmts assigned;
+    assign_total(next, assigned, at.chain, which);
+    Stmt one = ir::block(std::move(assigned));
+    if (!at.held.empty() && present && !certain) one = ir::branch(present, one);
+    add.push_back(std::move(one));
+  };
+  const auto of_group = [&](const Place& place, std::size_t g) {
+    Place one = place;
+    one.group = at.groups[g];
+    return one;
+  };
+  // Of groups and places, what the fewer have of their own is read once, and stays in registers beside the sums.
+  const bool by_place = groups <= places;
+  std::vector<Place> fewer;
+  for (std::size_t k = 0; k < (by_place ? groups : places); ++k) {
+    fewer.push_back(by_place ? of_group(at, k) : held_place(at, k));
+    if (places > 1) know(fewer.back(), by_place ? held_ : moves_, values);
+  }
+  for (std::size_t k = 0; k < (by_place ? places : groups); ++k) {
+    Place one = by_place ? held_place(at, k) : of_group(at, k);
+    if (fewer.size() > 1) know(one, by_place ? moves_ : held_, values);
+    for (std::size_t f = 0; f < fewer.size(); ++f) {
+      Place both = by_place ? of_group(one, f) : held_place(one, f);
+      for (std::size_t n = 0; n < both.known.size(); ++n)
+        if (fewer[f].known[n]) both.known[n] = fewer[f].known[n];
+      add_one(both, by_place ? k * groups + f : f * groups + k);
     }
   }
   if (certain || !at.held.empty()) present = nullptr;

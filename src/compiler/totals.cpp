@@ -34,7 +34,7 @@ int Totals::chains_of_sums(std::size_t groups) const {
   const int var = in_.num_vars - 1;
   const bool orders = in_.combine == Combine::minimum || in_.combine == Combine::maximum;
   // Of a tile whose extent is not known nearly all pieces have as many vectors as there are chains elsewhere.
-  if (one_chain_ || (in_.tile >= 0 && constant_extent(in_.tile) == 0)) return 1;
+  if (one_chain_ || (in_.tile >= 0 && constant_extent(in_.tile) == 0) || has_sums_within(totals_from_)) return 1;
   if (!(in_.combine == Combine::plus || orders) || total_.complex() || in_.nodes.size() > few_nodes ||
       std::ranges::any_of(in_.nodes, takes_long))
     return 1;
@@ -59,9 +59,27 @@ int Totals::chains_of_sums(std::size_t groups) const {
   return walked != 1 && !of_memory ? 1 : groups <= 2 ? most : groups <= 4 ? 2 : 1;
 }
 
+int Totals::copies_outside(std::size_t groups) const {
+  const int var = in_.num_vars - 1;  // of two slots of each group, which the loop around goes through
+  if (!in_.held.empty() || groups > 2 || var - 1 < summed_from_ || chains_of_sums(groups) != 2) return 1;
+  for (const Bound& b : in_.bounds)
+    if (std::ranges::any_of(b.terms, [&](const auto& t) { return t.first == var - 1; })) return 1;
+  const auto has = [&](const Operand& o, int v) { return std::ranges::find(o.vars, v) != o.vars.end(); };
+  for (const Operand& o : in_.operands) {
+    if (o.dense) continue;
+    const std::size_t walked = o.vars.size() - static_cast<std::size_t>(o.tail);
+    const bool pairs = walked >= 2 && o.vars[walked - 1] == var && o.vars[walked - 2] == var - 1 &&
+                       o.type.levels[walked - 1].kind == LevelKind::structured &&
+                       o.type.levels[walked - 2].kind == LevelKind::dense;
+    if (!pairs && (has(o, var) || has(o, var - 1))) return 1;
+  }
+  return 2;
+}
+
 void Totals::open_totals(std::size_t groups, const std::function<int(std::size_t)>& lanes, Stmts& out) {
   const Value start = constant(in_.combine == Combine::plus ? start_of_sums().as(total_.compute()) : in_.absent);
-  totals_.assign(static_cast<std::size_t>(chains_of_sums(groups)), {});
+  chains_outside_ = copies_outside(groups);
+  totals_.assign(static_cast<std::size_t>(chains_of_sums(groups) * chains_outside_), {});
   for (auto& chain : totals_)
     for (std::size_t g = 0; g < groups; ++g) {
       Total t{.re = names_.fresh("total"), .im = {}, .lanes = lanes(g)};
@@ -98,7 +116,7 @@ Value Totals::joined_total(Stmts& out, std::size_t group) {
 }
 
 Value Totals::with_term(const Arithmetic& sums, const Value& sum, const Place& at, Expr& present, Stmts& out) {
-  if (!outside_.empty()) return with_product(sums, sum, at, out);
+  if (!outside_.empty() || !within_.empty()) return with_product(sums, sum, at, out);
   const ElementwiseNode& root = in_.nodes.back();
   const bool product = in_.combine == Combine::plus && sums.compute() == root.compute && root.compute == root.dtype &&
                        root.op == Operator::multiply && root.arguments.size() == 2 && !root.no_sign && !in_.ring;

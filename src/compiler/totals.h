@@ -18,6 +18,8 @@ class Totals : protected Assembler {
   int chains_of_sums(std::size_t groups) const;
   /// ... where places of a block are held.
   int chains_of_held(std::size_t groups) const;
+  /// In how many more copies, each with such chains, the loop around the innermost one runs: where that has two rounds.
+  int copies_outside(std::size_t groups) const;
   Value total(std::size_t group = 0, int chain = 0) const;
   /// Of all chains.
   Value joined_total(Stmts& out, std::size_t group = 0);
@@ -35,6 +37,10 @@ class Totals : protected Assembler {
     std::size_t which;  ///< its argument
   };
   void find_factors();
+  /// What stays the same in an inner loop, in pieces of a tile: factors of the sum over that loop.
+  void find_sums_within();
+  /// Are there such, of this variable or of one behind it?
+  bool has_sums_within(int var) const;
   /// Are the sums those of pieces of a tile, over elements of one operand?
   bool sums_pieces_of_one() const;
   int child_of(const Multiplier& f) const { return in_.nodes[static_cast<std::size_t>(f.node)].arguments[f.which]; }
@@ -87,12 +93,15 @@ class Totals : protected Assembler {
   bool one_chain_ = false;  ///< sums are so seldom run that several chains are not worth their code
   /// Factors of each term, or of their sum; both empty where terms are taken as they are.
   std::vector<Multiplier> inside_, outside_;
+  std::vector<std::vector<Multiplier>> within_;  ///< per variable: of the sum over those behind it
+  int totals_from_ = 0;                          ///< the first variable of those that the open totals run over
   struct Total {
     std::string re, im;
     int lanes = 1;
   };
   std::vector<std::map<int, std::string>> unsure_;  ///< per chain, by lanes: has a product come that needs choices?
   std::vector<std::vector<Total>> totals_;          ///< per chain, per group of the piece
+  int chains_outside_ = 1;                          ///< these are of so many copies of the loop around the innermost
   std::vector<std::string> sums_;                   ///< vectors of the innermost sum, none where it runs value by value
   std::string found_;                               ///< "" where it need not be known
   std::string count_;                               ///< terms of a reduction in which absent elements count too

@@ -33,8 +33,18 @@ struct CountedPattern {
   Stats stats;
   std::vector<double> positions;  ///< of each level, to the element; of batches about, as they would have to be walked
   LastMade<LongRows> long_rows;   ///< asked last
+  LastMade<Tensor> view;          ///< the tensor's arrays in another format: see viewed_as()
 };
 std::shared_ptr<const CountedPattern> counted(const Tensor& t);
+/// The view of a tensor that `make` makes, over this format and shape. What was made last is kept with the tensor, as
+/// every call of a product wants the same one.
+template <class F> Tensor viewed_as(const Tensor& t, const Format& format, const Shape& shape, const F& make) {
+  const auto known = counted(t);
+  if (const auto last = known->view.get(); last && last->format() == format && last->shape() == shape) return *last;
+  const auto made = std::make_shared<const Tensor>(make());
+  known->view.set(made);
+  return *made;
+}
 /// Of a tensor of this type that has about so many elements.
 Stats stats_for(const TensorType& type, double stored);
 /// ... of which nobody says how many: 16 a row.

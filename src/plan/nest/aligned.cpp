@@ -2,34 +2,52 @@
 
 #include <algorithm>
 
-#include "plan/product.h"
+#include "format/recognise.h"
+#include "plan/stats.h"
 
 namespace strata::direct {
+namespace {
+
+/// The sparse access, and its deepest level, that has an index of this dense one.
+std::optional<std::pair<std::size_t, std::size_t>> chooser_of(const Unit& u, const Access& dense) {
+  for (std::size_t k = 0; k < u.accesses.size(); ++k) {
+    const Access& a = u.accesses[k];
+    const Format& f = a.tensor.format();
+    for (int l = a.dense || f.num_parts() > 1 ? 0 : f.num_levels(); l-- > 0;)
+      if (const int d = plain_dim(f, l); d >= 0 && dense.has(a.indices[static_cast<std::size_t>(d)]))
+        return std::pair(k, static_cast<std::size_t>(l));
+  }
+  return std::nullopt;
+}
+
+}  // namespace
 
 std::vector<AlignedRows> aligned_rows(const Unit& u, const Order& o) {
-  // Rows lie along the tile, or along the sum in each slot of a pattern; the loop around chooses them.
+  // Rows lie along the tile, or along the sum in each slot of a pattern; the loops around choose them.
   const std::size_t n = o.indices.size();
   const bool sums_in_slots = o.pattern >= 0 && u.output.size() + 1 == n;
   if (n < 2 || (o.tile < 0 && !sums_in_slots)) return {};
-  const int row = o.tile >= 0 ? o.tile : o.indices[n - 1], chooser = o.indices[n - (o.tile >= 0 ? 1 : 2)];
-  const auto has = [](const Access& a, int index) { return std::ranges::find(a.indices, index) != a.indices.end(); };
-  const auto driver = std::ranges::find_if(u.accesses, [&](const Access& a) { return !a.dense && has(a, chooser); });
+  const int row = o.tile >= 0 ? o.tile : o.indices[n - 1];
   std::vector<AlignedRows> out;
-  if (driver == u.accesses.end()) return out;
   for (std::size_t k = 0; k < u.accesses.size(); ++k) {
     const Access& a = u.accesses[k];
-    if (!a.dense || a.indices.empty() || a.indices.back() != row || !has(a, chooser)) continue;
-    if (const auto copy = planning::aligned_copy_of(a.tensor.type(), a.indices, driver->tensor.type(), driver->indices))
-      out.push_back({k, static_cast<std::size_t>(driver - u.accesses.begin()), *copy});
+    if (!a.dense || a.indices.empty() || a.indices.back() != row) continue;
+    const auto chooser = chooser_of(u, a);
+    if (!chooser) continue;
+    const auto [driver, level] = *chooser;
+    const Access& d = u.accesses[driver];
+    if (const auto copy = planning::aligned_copy_of(a.tensor.type(), a.indices, d.tensor.type(), d.indices))
+      out.push_back({k, driver, level, *copy});
   }
   return out;
 }
 
 std::vector<Tensor> with_aligned_rows(const Order& o, std::span<const Tensor> operands) {
   std::vector<Tensor> out(operands.begin(), operands.end());
-  for (const auto& [k, driver, copy] : o.aligned) {
+  for (const auto& [k, driver, level, copy] : o.aligned) {
     const Tensor &t = operands[k], &d = operands[driver];
-    if (!t.type().strides.empty() || !copy.pays(t, d, planning::stored_values(d))) continue;
+    if (!t.type().strides.empty()) continue;
+    if (!copy.pays(t, d, static_cast<std::int64_t>(std::min(planning::counted(d)->positions[level], 9e18)))) continue;
     const auto same = std::ranges::find_if(operands.first(k), [&](const Tensor& x) { return x.same_object(t); });
     out[k] = same != operands.begin() + static_cast<std::ptrdiff_t>(k)
                  ? out[static_cast<std::size_t>(same - operands.begin())]

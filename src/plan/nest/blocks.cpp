@@ -164,12 +164,14 @@ class IndexSplitter {
     type.format = *format;
     type.shape = shape(t.shape(), indices);
     const auto make = [to = *format, shape = type.shape](Lazy::Inputs& in) {
-      TensorType as_cut = in[0].type();
-      as_cut.format = to;
-      as_cut.shape = shape;
-      Part part = in[0].part();
-      part.format = to;
-      return make_from_parts(std::move(as_cut), {std::move(part)});
+      return planning::viewed_as(in[0], to, shape, [&] {
+        TensorType as_cut = in[0].type();
+        as_cut.format = to;
+        as_cut.shape = shape;
+        Part part = in[0].part();
+        part.format = to;
+        return make_from_parts(std::move(as_cut), {std::move(part)});
+      });
     };
     return Lazy::made(std::move(type), {.inputs = {t}, .make = make}, t);
   }

@@ -49,15 +49,17 @@ struct DiagonalCoordinates {
     type.shape = shape;
     type.crd_dtype = index_dtype_for(shape[0]);
     const auto make = [to = format, shape = shape, first = first](Lazy::Inputs& in) {
-      TensorType by_diagonals = in[0].type();
-      by_diagonals.format = to;
-      by_diagonals.shape = shape;
-      by_diagonals.crd_dtype = index_dtype_for(shape[0]);
-      Part part = in[0].part();
-      part.format = to;
-      part.ranges = to.level_ranges(shape);
-      part.levels[0].crd = moved(part.levels[0].crd, by_diagonals.crd_dtype, -first);
-      return make_from_parts(std::move(by_diagonals), {std::move(part)});
+      return planning::viewed_as(in[0], to, shape, [&] {
+        TensorType by_diagonals = in[0].type();
+        by_diagonals.format = to;
+        by_diagonals.shape = shape;
+        by_diagonals.crd_dtype = index_dtype_for(shape[0]);
+        Part part = in[0].part();
+        part.format = to;
+        part.ranges = to.level_ranges(shape);
+        part.levels[0].crd = moved(part.levels[0].crd, by_diagonals.crd_dtype, -first);
+        return make_from_parts(std::move(by_diagonals), {std::move(part)});
+      });
     };
     return Lazy::made(std::move(type), {.inputs = {t}, .make = make}, t);
   }

@@ -31,8 +31,14 @@ std::string LoopNest::describe(const Format& wanted, bool code) const {
     if (o_.convert[k])
       out += "first " + u_.accesses[k].name + " to " + o_.convert[k]->to_string() + ": " +
              reason_to_convert(u_, o_, k) + "\n";
-  for (const AlignedRows& a : o_.aligned)
-    out += "copy of " + u_.accesses[a.access].name + " " + a.copy.text(u_.accesses[a.driver].name) + "\n";
+  for (const AlignedRows& a : o_.aligned) {
+    const Access& driver = u_.accesses[a.driver];
+    const bool deepest = static_cast<int>(a.level) + 1 == driver.tensor.format().num_levels();
+    const std::string of = deepest        ? ""
+                           : a.level == 0 ? "'s first level"
+                                          : "'s first " + std::to_string(a.level + 1) + " levels";
+    out += "copy of " + u_.accesses[a.access].name + " " + a.copy.text(driver.name + of) + "\n";
+  }
   if (o_.rows.may_be_identical)
     out += "rows with the same coordinates are computed four at a time, where most come in blocks of four or more\n";
   if (o_.rows.row_bytes > 0)

@@ -86,9 +86,9 @@ std::optional<std::vector<int>> storage_order(const Format& f);
 /// no two elements share all of them.
 std::optional<std::vector<int>> loop_order(const Format& f, bool alone = false);
 
-/// A dense access whose rows the elements of another one choose.
+/// A dense access whose rows the positions of a level of another one choose.
 struct AlignedRows {
-  std::size_t access = 0, driver = 0;
+  std::size_t access = 0, driver = 0, level = 0;
   planning::AlignedCopy copy;
 };
 

@@ -207,3 +207,29 @@ def test_factors_that_stand_outside_of_a_sum(columns, dtype, settings):
         loose[4] = np.inf
         got = np.asarray(st.einsum("ijk,ir,kr->jr", T, loose, c))
         np.testing.assert_array_equal(got, np.einsum("ijk,ir,kr->jr", t, d, c))
+        loose = b.copy()
+        loose[3] = np.inf  # (t[2, 3] is empty; where it is not, infinity is what NumPy gives, or NaN)
+        got = np.asarray(st.einsum("ijk,jr,kr->ir", T, loose, c))[[2, 4]]
+        np.testing.assert_array_equal(got, np.einsum("ijk,jr,kr->ir", t, b, c)[[2, 4]])
+
+
+@pytest.mark.parametrize("columns", [1, 8, 32, 75])
+def test_sums_inside_of_sums_have_factors_of_their_own(columns, settings):
+    rng = np.random.default_rng(columns)
+    t = rng.integers(-3, 4, (5, 4, 6, 7)) * (rng.random((5, 4, 6, 7)) < 0.3)
+    factors = {n: rng.integers(-3, 4, (n, columns)) for n in (4, 5, 6, 7)}
+    for engine in ("jit", "interpreter"):
+        settings.engine = engine
+        for dtype in ("float64", "float32", "complex64"):
+            for format in (
+                "CSF(4)",
+                "COO(4)",
+                "(i, j, k, l) -> (i : dense, j : compressed, k : dense, l : compressed)",
+            ):
+                T = st.from_dense(t.astype(dtype), format)
+                for text in ("ijkl,jr,kr,lr->ir", "ijkl,jr,lr->ir", "ijkl,ir,kr,lr->jr", "ijkl,jr,kr,jr->ir"):
+                    names = text.split("->")[0].split(",")[1:]
+                    own = [factors[t.shape["ijkl".index(n[0])]] for n in names]
+                    expected = np.einsum(text, t, *own)
+                    got = st.einsum(text, T, *(f.astype(dtype) for f in own))
+                    np.testing.assert_array_equal(np.asarray(got), expected)

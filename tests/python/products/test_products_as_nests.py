@@ -65,6 +65,39 @@ def test_scaled_narrow_floats_are_rounded_once(dtype, format, engine, settings):
     assert torch.equal(torch.as_tensor(plan.run(A, x, alpha=0.25)).float(), torch.tensor([112.0, 1.0]))
 
 
+@pytest.mark.parametrize("engine", ["jit", "interpreter"])
+@pytest.mark.parametrize("format", ["CSR", "COO", "CSC", "ELL", "BSR(2, 2)"])
+@pytest.mark.parametrize("dtype", ["int8", "uint8", "int16", "uint16", "uint32", "uint64", "int64"])
+def test_integers_wrap_in_vectors_too(dtype, format, engine, settings):
+    settings.engine = engine
+    rng = np.random.default_rng(5)
+    info = np.iinfo(dtype)
+    whole = lambda shape: rng.integers(info.min, info.max, shape, dtype=dtype, endpoint=True)  # noqa: E731
+    a = whole((30, 26)) * (rng.random((30, 26)) < 0.3).astype(dtype)
+    A = st.from_dense(a, format)
+    for columns in (1, 3, 8, 33, 100):
+        x = whole((26, columns))
+        np.testing.assert_array_equal(st.einsum("ij,jk->ik", A, x), np.einsum("ij,jk->ik", a, x))
+        y = whole((30, columns))
+        np.testing.assert_array_equal(st.einsum("ij,ik->jk", A, y), np.einsum("ij,ik->jk", a, y))
+
+
+@pytest.mark.parametrize("engine", ["jit", "interpreter"])
+@pytest.mark.parametrize("rows, per_row", [(50, 40), (2, 100_000)])
+def test_sums_of_float16_keep_the_digits_of_it(rows, per_row, engine, settings):
+    """Short ones in float32; where a row is long, in float64: float32 would lose 25,000 of the small ones."""
+    settings.engine = engine
+    big, small = 4096.0, 2.0**-14
+    values = np.full(rows * per_row, small, np.float16)
+    values[::per_row] = big
+    at = [np.repeat(np.arange(rows), per_row), np.tile(np.arange(per_row), rows)]
+    A = st.from_coo(at, values, (rows, per_row)).to("CSR")
+    x = np.ones(per_row, np.float16)
+    got = st.einsum("ij,j->i", A, x, dtype="float32")
+    expected = big + (per_row - 1) * small
+    np.testing.assert_allclose(got, expected, rtol=1e-6)
+
+
 @pytest.mark.parametrize("threads", [1, 2])
 def test_chunks_that_add_to_the_same_places(threads, settings):
     """One after the other, or each to a result of its own: the same whatever the threads."""
