@@ -95,15 +95,15 @@ std::pair<const char*, const char*> reach(const Py_buffer& v) {
 /// told, and the other may have been resized.
 void check_owner(nb::handle array, const Buffer& data) {
   static std::atomic<PyObject*> known{nullptr};
-  const nb::handle ndarray = once(known, [] { return nb::object(numpy().attr("ndarray")); });
-  const auto is_array = [&](nb::handle h) {
-    return PyType_IsSubtype(Py_TYPE(h.ptr()), reinterpret_cast<PyTypeObject*>(ndarray.ptr())) != 0;
+  const nb::handle name = once(known, [] { return nb::steal(PyUnicode_InternFromString("base")); });
+  const auto is_array = [type = ndarray()](nb::handle h) {
+    return PyType_IsSubtype(Py_TYPE(h.ptr()), reinterpret_cast<PyTypeObject*>(type.ptr())) != 0;
   };
   if (!is_array(array)) return;
   constexpr int longest = 32;
   nb::object owner = nb::borrow(array);
   for (int k = 0; k < longest; ++k) {
-    nb::object base = attribute(owner, "base");
+    nb::object base = attribute(owner, name);
     if (!base || base.is_none()) break;
     owner = std::move(base);
   }
@@ -226,8 +226,9 @@ bool is_masked(nb::handle h) {
 
 }  // namespace
 
-nb::object attribute(nb::handle h, const char* name) {
-  if (PyObject* found = PyObject_GetAttrString(h.ptr(), name)) return nb::steal(found);
+nb::object attribute(nb::handle h, const char* name) { return attribute(h, nb::str(name)); }
+nb::object attribute(nb::handle h, nb::handle name) {
+  if (PyObject* found = PyObject_GetAttr(h.ptr(), name.ptr())) return nb::steal(found);
   if (!PyErr_ExceptionMatches(PyExc_AttributeError)) throw nb::python_error();
   PyErr_Clear();
   return {};

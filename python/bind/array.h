@@ -17,6 +17,7 @@ std::optional<DType> dlpack_dtype(dlpack::DataType t);
 
 /// h.name, or null where it has none; what looking for it raises otherwise is the caller's to hear.
 nb::object attribute(nb::handle h, const char* name);
+nb::object attribute(nb::handle h, nb::handle name);
 
 /// Unsupported where a torch tensor requires gradients: what is computed here is not recorded.
 void refuse_gradient(nb::handle h);

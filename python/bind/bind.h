@@ -98,7 +98,8 @@ std::optional<DType> to_optional_dtype(nb::handle h);
 nb::object from_dtype(DType t);
 /// Does NumPy have this dtype?
 bool numpy_has(DType t);
-nb::object numpy();  ///< the module, imported once
+nb::object numpy();    ///< the module, imported once
+nb::handle ndarray();  ///< numpy.ndarray
 /// A Python or NumPy number (or array of no dimensions) in its own dtype. DTypeError.
 Scalar to_scalar(nb::handle h);
 /// The same in `dtype`; DTypeError where the value does not survive (1.5 as int32, 300 as uint8).

@@ -56,6 +56,11 @@ nb::object numpy() {
   return nb::borrow(once(module, [] { return nb::object(nb::module_::import_("numpy")); }));
 }
 
+nb::handle ndarray() {
+  static std::atomic<PyObject*> type{nullptr};
+  return once(type, [] { return nb::object(numpy().attr("ndarray")); });
+}
+
 bool numpy_has(DType t) { return t != DType::bf16 && t != DType::f8e4m3 && t != DType::f8e5m2; }
 
 DType to_dtype(nb::handle h) {

@@ -177,7 +177,7 @@ nb::object to_numpy(const Buffer& data, const Shape& shape, std::span<const std:
     for (auto& s : bytes) s *= width;
     byte_strides = from_shape(bytes);
   }
-  return numpy().attr("ndarray")(from_shape(shape), from_dtype(data.dtype), memory, offset * width, byte_strides);
+  return ndarray()(from_shape(shape), from_dtype(data.dtype), memory, offset * width, byte_strides);
 }
 
 nb::object to_torch(const Buffer& data, const Shape& shape, std::span<const std::int64_t> strides,

@@ -14,6 +14,7 @@ bool accepts_row_sums(const Query& q, std::string& why) {
     why = reason;
     return false;
   };
+  if (!loops().f64.i32_i32.row_sums) return refuse("generated code is faster without AVX-512");
   if (q.operands.size() != 1) return refuse("not a sum over one operand");
   const TensorType &a = q.operands[0], &y = q.output;
   const auto& index = q.einsum.operands[0];

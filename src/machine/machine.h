@@ -8,10 +8,11 @@ namespace strata {
 
 /// What rows of CSR cost in a product with a vector, in quarters of what four elements take.
 struct RowCosts {
-  std::int64_t masked;  ///< four under a mask
-  std::int64_t end;     ///< the end of a row that takes as many as it has,
-  std::int64_t wrong;   ///< and a length of it that a core guessed wrong
-  std::int64_t over;    ///< a row that is longer than it was given: entering the loop, and leaving it
+  std::int64_t masked;       ///< four under a mask
+  std::int64_t end;          ///< the end of a row that takes as many as it has,
+  std::int64_t wrong;        ///< and a length of it that a core guessed wrong
+  std::int64_t over;         ///< a row that is longer than it was given: entering the loop, and leaving it
+  std::int64_t singles = 0;  ///< four elements one by one; 0: not measured
 };
 
 enum class ByOrder : std::uint8_t { never, along, always };

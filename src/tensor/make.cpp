@@ -11,22 +11,35 @@
 
 namespace strata {
 
-std::vector<std::int64_t> row_major_strides(std::span<const LevelRange> ranges) {
-  Shape sizes;
-  for (const LevelRange& r : ranges) sizes.push_back(r.size);
-  return row_major_strides(sizes);
-}
+namespace {
 
-std::vector<std::int64_t> row_major_strides(std::span<const std::int64_t> shape) {
-  std::vector<std::int64_t> strides(shape.size(), 1);
+/// f(d, stride) for each dimension of memory that lies row by row, the last one first.
+template <class Size, class F> void each_stride(std::size_t rank, const Size& size, const F& f) {
   std::int64_t next = 1;
-  for (std::size_t d = shape.size(); d-- > 0;) {
-    strides[d] = next;
-    const auto product = checked_mul(next, std::max<std::int64_t>(1, shape[d]));
+  for (std::size_t d = rank; d-- > 0;) {
+    f(d, next);
+    const auto product = checked_mul(next, std::max<std::int64_t>(1, size(d)));
     if (!product)
       throw TensorError({.what = "a dense tensor of more elements than 64 bits count", .expected = {}, .got = {}});
     next = *product;
   }
+}
+
+}  // namespace
+
+std::vector<std::int64_t> row_major_strides(std::span<const LevelRange> ranges) {
+  std::vector<std::int64_t> strides(ranges.size());
+  each_stride(
+      ranges.size(), [&](std::size_t l) { return ranges[l].size; },
+      [&](std::size_t l, std::int64_t stride) { strides[l] = stride; });
+  return strides;
+}
+
+std::vector<std::int64_t> row_major_strides(std::span<const std::int64_t> shape) {
+  std::vector<std::int64_t> strides(shape.size());
+  each_stride(
+      shape.size(), [&](std::size_t d) { return shape[d]; },
+      [&](std::size_t d, std::int64_t stride) { strides[d] = stride; });
   return strides;
 }
 
@@ -45,8 +58,11 @@ bool is_row_major(const Tensor& t) {
 
 std::vector<TensorType::Stride> stride_record(std::span<const LevelRange> ranges,
                                               std::span<const std::int64_t> strides) {
-  const auto plain = row_major_strides(ranges);
-  if (std::equal(plain.begin(), plain.end(), strides.begin(), strides.end())) return {};
+  bool plain = ranges.size() == strides.size();
+  each_stride(
+      ranges.size(), [&](std::size_t l) { return ranges[l].size; },
+      [&](std::size_t l, std::int64_t stride) { plain = plain && strides[l] == stride; });
+  if (plain) return {};
   std::vector<TensorType::Stride> record;
   for (auto s : strides)
     record.push_back(s == 1   ? TensorType::Stride::unit
@@ -456,12 +472,16 @@ Tensor borrow_dense(Buffer data, const Shape& shape, std::span<const std::int64_
   part.crd_strides.assign(rank, 0);
   for (int d : order) part.ranges.push_back({0, extent(d)});
   part.strides = row_major_strides(part.ranges);
+  bool plain = true;
   for (std::size_t l = 0; l < rank; ++l)
-    if (extent(order[l]) > 1) part.strides[l] = stride(order[l]);
+    if (extent(order[l]) > 1 && part.strides[l] != stride(order[l])) {
+      plain = false;
+      part.strides[l] = stride(order[l]);
+    }
   part.values = std::move(data);
   part.values_offset = offset;
   check_dense(part, type.dtype);
-  type.strides = stride_record(part.ranges, part.strides);
+  if (!plain) type.strides = stride_record(part.ranges, part.strides);
   std::vector<Part> parts;
   parts.push_back(std::move(part));
   return make_from_parts(std::move(type), std::move(parts));

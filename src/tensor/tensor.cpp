@@ -277,12 +277,15 @@ Tensor Tensor::transpose(std::span<const int> perm) const {
     throw TensorError({.what = "not a permutation of the dimensions",
                        .expected = "each of 0 to " + std::to_string(rank() - 1) + " once",
                        .got = std::to_string(perm.size()) + " entries"});
+  if (const auto last = impl_->transposed.get(); last && std::ranges::equal(last->perm, perm)) return last->tensor;
   TensorType t = type();
   t.format = t.format.transpose(perm);
   for (std::size_t d = 0; d < perm.size(); ++d) t.shape[d] = shape()[static_cast<std::size_t>(perm[d])];
   std::vector<Part> parts = impl_->parts;
   for (std::size_t k = 0; k < parts.size(); ++k) parts[k].format = t.format.part(static_cast<int>(k));
-  return make_from_parts(std::move(t), std::move(parts));
+  Tensor out = make_from_parts(std::move(t), std::move(parts));
+  impl_->transposed.set(std::make_shared<const Impl::Transposed>(std::vector<int>(perm.begin(), perm.end()), out));
+  return out;
 }
 
 void Tensor::validate() const {

@@ -21,6 +21,11 @@ struct Tensor::Impl {
   std::vector<Part> parts;
   mutable std::atomic<std::int64_t> nse{-1};  ///< -1: not counted yet
   LastMade<PatternMemo> memo;                 ///< planning's
+  struct Transposed {
+    std::vector<int> perm;
+    Tensor tensor;
+  };
+  LastMade<Transposed> transposed;  ///< asked for last: what is found out about it stays known
 
   static const Impl& of(const Tensor& t) { return *t.impl_; }
 };

@@ -21,6 +21,7 @@ static void csr_vector(i64 begin, i64 end, const P* pos, const C* crd, const V* 
   else if (d.gathers && d.stream) csr_gathered<true>(begin, end, pos, crd, values, d);
   else if (d.gathers) csr_gathered<false>(begin, end, pos, crd, values, d);
 #endif
+  else if (d.fours == singles) csr_spmv_singles(begin, end, pos, crd, values, d);
   else if (cheap_masks && d.fours > 0 && d.stream) csr_spmv_even<true>(begin, end, pos, crd, values, d);
   else if (cheap_masks && d.fours > 0) csr_spmv_even<false>(begin, end, pos, crd, values, d);
   else if (d.stream) csr_spmv<Reads::streamed>(begin, end, pos, crd, values, d);

@@ -232,6 +232,34 @@ static void csr_spmv(i64 begin, i64 end, const P* pos, const C* crd, const V* va
   }
 }
 
+#if defined(__FMA__)
+static inline float plus_product(float s, float a, float b) { return __builtin_fmaf(a, b, s); }
+static inline double plus_product(double s, double a, double b) { return __builtin_fma(a, b, s); }
+#else
+template <class V> static inline V plus_product(V s, V a, V b) { return s + a * b; }
+#endif
+
+/// The same sums in the same order, element by element, where rows have as many elements as the row before: the end of
+/// one is no surprise, and nothing is put together into vectors.
+template <class V, class P, class C>
+static void csr_spmv_singles(i64 begin, i64 end, const P* pos, const C* crd, const V* values, const Dense<V>& d) {
+  const V* x = d.x;
+  for (i64 i = begin, k = pos[begin]; i < end; ++i) {
+    const i64 stop = pos[i + 1];
+    V a = 0, b = 0, c = 0, e = 0;
+    for (; k + 4 <= stop; k += 4) {
+      a = plus_product(a, values[k], x[crd[k]]);
+      b = plus_product(b, values[k + 1], x[crd[k + 1]]);
+      c = plus_product(c, values[k + 2], x[crd[k + 2]]);
+      e = plus_product(e, values[k + 3], x[crd[k + 3]]);
+    }
+    if (k < stop) a = plus_product(a, values[k], x[crd[k]]), ++k;
+    if (k < stop) b = plus_product(b, values[k], x[crd[k]]), ++k;
+    if (k < stop) c = plus_product(c, values[k], x[crd[k]]), ++k;
+    finish(d.out + i, (a + c) + (b + e), d.alpha, d.beta);
+  }
+}
+
 /// The same sums in the same order, where most rows have few elements and not all as many: the first d.fours fours of
 /// every row are multiplied, those behind its end for nothing, so that a core guesses right for all rows but the
 /// longest.

@@ -11,6 +11,12 @@
 #else
 #define STRATA_CSR_ADDS(V, P) {nullptr},
 #endif
+#if defined(__AVX512F__) && defined(__AVX512VL__) && defined(__AVX512BW__)
+#define STRATA_HAS_ROW_SUMS
+#define STRATA_ROW_SUMS(V, P) row_sums<V, P>
+#else
+#define STRATA_ROW_SUMS(V, P) nullptr
+#endif
 #if defined(__AVX512F__)
 #define STRATA_BLOCKS(V, P, C) bsr_3x3_vector<V, P, C>, bsr_few_columns<V, P, C>
 #elif defined(__AVX2__)

@@ -24,6 +24,8 @@ template <class V> inline constexpr i64 few_columns = 64 / sizeof(V);
 
 /// Fours of elements that every row may be given (see Dense::fours).
 inline constexpr i64 most_fours = 8;
+/// In place of them: element by element (csr_spmv_singles).
+inline constexpr i64 singles = -1;
 
 /// Rows [begin, end) of a matrix product out = alpha * A * x + beta * out; x and out have `columns` columns of unit
 /// stride and leading dimensions ldx, ldo (columns == 1: x and out are contiguous vectors, ldx = ldo = 1).
@@ -51,7 +53,7 @@ template <class V> struct Dense {
   V alpha_im = 0,
     beta_im = 0;  ///< the imaginary parts, where numbers are pairs of V; x, ldx, out, ldo and columns count V then
   i64 fours = 0;  ///< elements / 4 that a row times a vector multiplies whatever its length, at most most_fours; 0: as
-                  ///< many as it has
+                  ///< many as it has; or `singles`
   i64 tile = 0;   ///< bytes of x that the rows pass over at a time; 0: all. Columns of A ascend then
 };
 
@@ -61,7 +63,7 @@ template <class V, class P, class C> struct IndexedLoops {
   void (*csr)(i64 begin, i64 end, const P* pos, const C* crd, const V* values, const Dense<V>& d);
   /// The same where all numbers are complex: pairs of V. Neither `tile` nor `gathers` is used.
   void (*complex_csr)(i64 begin, i64 end, const P* pos, const C* crd, const V* values, const Dense<V>& d);
-  /// The sums of CSR rows: out = alpha * sums + beta * out; there is no x.
+  /// The sums of CSR rows: out = alpha * sums + beta * out; there is no x. Null without AVX-512.
   void (*row_sums)(i64 begin, i64 end, const P* pos, const V* values, const Dense<V>& d);
   /// Bitmap rows of words_per_row u64 words each; pos[row] is the row's first value; `limit` values may be read in all.
   void (*bitmap)(i64 begin, i64 end, const u64* words, i64 words_per_row, const P* pos, const V* values, i64 limit,

@@ -9,14 +9,20 @@
 namespace strata::kernels::STRATA_ISA {
 
 #define STRATA_OTHERS(V)                                                                            \
-  template void row_sums(i64, i64, const i32*, const V*, const Dense<V>&);                          \
-  template void row_sums(i64, i64, const i64*, const V*, const Dense<V>&);                          \
   template void bitmap(i64, i64, const u64*, i64, const i32*, const V*, i64, i64, const Dense<V>&); \
   template void bitmap(i64, i64, const u64*, i64, const i64*, const V*, i64, i64, const Dense<V>&); \
   template void fibres(i64, const V* const*, V* const*, i64, const V*, i64, i64);                   \
   template void dia(i64, i64, const i64*, i64, const V*, i64, bool, i64, const Dense<V>&);
 STRATA_OTHERS(float)
 STRATA_OTHERS(double)
+
+#ifdef STRATA_HAS_ROW_SUMS
+#define STRATA_SUMS(V)                                                     \
+  template void row_sums(i64, i64, const i32*, const V*, const Dense<V>&); \
+  template void row_sums(i64, i64, const i64*, const V*, const Dense<V>&);
+STRATA_SUMS(float)
+STRATA_SUMS(double)
+#endif
 
 #ifdef STRATA_CAN_UNITE
 #define STRATA_UNITE(V, P)                                                                                             \

@@ -112,6 +112,14 @@ std::vector<Common> products() {
         add("ij,jk->ik", dense_type({rows_of_x, m}, t), sparse_type(format, {m, n}, t, DType::i32));
         add("ij,kj->ik", dense_type({rows_of_x, n}, t), sparse_type(format, {m, n}, t, DType::i32));
       }
+  // Sums of rows, which are written by hand for some processors alone.
+  for (const char* sum : {"ij->i", "ij->j"})
+    for (DType t : {DType::f64, DType::f32})
+      for (DType index : {DType::i32, DType::i64}) {
+        const TensorType a = sparse_type(std::string_view(sum) == "ij->i" ? "CSR" : "CSC", {m, n}, t, index);
+        for (const double row : rows)
+          out.push_back({plain_assignment(parse_einsum(sum, std::vector{2})), {a}, row * static_cast<double>(m)});
+      }
   // Sums and products of two CSR matrices: the loops that walk both together.
   for (DType t : {DType::f64, DType::f32})
     for (const char* text : {"C(i,j) = A(i,j) + B(i,j)", "C(i,k) = A(i,j) * B(j,k)"}) {

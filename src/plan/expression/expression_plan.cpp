@@ -21,6 +21,7 @@ class ExpressionPlan final : public Plan::Impl {
         planned_(std::move(planned)),
         order_(std::move(order)) {
     for (const std::size_t k : order_) types.push_back(planned_->key.types()[k]);
+    as_given_ = std::ranges::is_sorted(order_) && !options_.mask;
   }
 
   std::string expression() const override { return assignment_.to_string(); }
@@ -53,18 +54,22 @@ class ExpressionPlan final : public Plan::Impl {
   Tensor run_in_pattern_of(const Tensor& earlier, std::span<const Tensor> operands,
                            const Scalar& alpha) const override {
     return on_a_large_stack(stack_for(assignment_.value.depth()), [&] {
-      const auto tensors = in_place(operands);
-      return evaluation::delivered(plan_for(tensors)->program->run_in_pattern_of(earlier, tensors), {.alpha = alpha});
+      std::vector<Tensor> moved;
+      const auto tensors = in_place(operands, moved);
+      PlannedPtr other;
+      return evaluation::delivered(program_for(tensors, other).run_in_pattern_of(earlier, tensors), {.alpha = alpha});
     });
   }
 
  private:
-  Tensor run(std::span<const Tensor> operands, Destination to) const {
+  Tensor run(std::span<const Tensor> operands, const Destination& to) const {
     return on_a_large_stack(stack_for(assignment_.value.depth()), [&] {
-      const auto tensors = in_place(operands);
+      std::vector<Tensor> moved;
+      const auto tensors = in_place(operands, moved);
       if (to.scales() && planning::accumulator(output_type().dtype) != output_type().dtype && !to_.scales)
         return run_unrounded(tensors, to);
-      return evaluation::run(*plan_for(tensors)->program, tensors, to);
+      PlannedPtr other;
+      return evaluation::run(program_for(tensors, other), tensors, to);
     });
   }
   /// The result is planned for memory that rounds it once.
@@ -76,18 +81,21 @@ class ExpressionPlan final : public Plan::Impl {
         to);
   }
 
-  /// The operands by position, the mask behind them.
-  std::vector<Tensor> in_place(std::span<const Tensor> operands) const {
-    std::vector<Tensor> out(order_.size());
-    for (std::size_t k = 0; k < order_.size(); ++k) out[order_[k]] = operands[k];
-    if (options_.mask) out.push_back(*options_.mask);
-    return out;
+  /// The operands by position, the mask behind them; `moved` holds them where they were given otherwise.
+  std::span<const Tensor> in_place(std::span<const Tensor> operands, std::vector<Tensor>& moved) const {
+    if (as_given_) return operands;
+    moved.resize(order_.size());
+    for (std::size_t k = 0; k < order_.size(); ++k) moved[order_[k]] = operands[k];
+    if (options_.mask) moved.push_back(*options_.mask);
+    return moved;
   }
 
-  PlannedPtr plan_for(std::span<const Tensor> tensors) const {
-    if (planned_->by_types || planning::still_hold(planned_->counts, tensors)) return planned_;
-    return evaluation::plan_for(
+  /// The plan's, or where it does not serve these that of `other`, which is found then.
+  const planning::Program& program_for(std::span<const Tensor> tensors, PlannedPtr& other) const {
+    if (planned_->by_types || planning::still_hold(planned_->counts, tensors)) return *planned_->program;
+    other = evaluation::plan_for(
         {.assignment = &assignment_, .options = &options_, .to = to_, .names = names(), .tensors = tensors});
+    return *other->program;
   }
 
   const std::vector<std::string>& names() const { return planned_->key.names(); }
@@ -97,6 +105,7 @@ class ExpressionPlan final : public Plan::Impl {
   Destination::Outline to_;
   PlannedPtr planned_;
   std::vector<std::size_t> order_;  ///< position of each operand that a run is given
+  bool as_given_ = false;           ///< they are given by position, and there is no mask
 };
 
 /// What is known of operands, of which some are types alone; and of a mask.

@@ -65,6 +65,11 @@ TEST_CASE("fours of elements that every row is given: by what rows have, and by 
   CHECK(chosen(5000, [&](i64) { return 5 + r() % 4; }, wide) == 2);
   CHECK(chosen(5000, [](i64) { return 27; }) == 0);      // a core guesses what it has seen
   CHECK(chosen(100, [&](i64) { return ten(r); }) == 0);  // too few rows to ask
+  RowCosts with_singles = dear;
+  with_singles.singles = 5;
+  CHECK(chosen(5000, [](i64) { return 9; }, with_singles) == singles);
+  CHECK(chosen(5000, [](i64) { return 24; }, with_singles) == 6);
+  CHECK(chosen(5000, [&](i64) { return ten(r); }, with_singles) == 4);
   CHECK(chosen(0, [](i64) { return 0; }) == 0);
 }
 
