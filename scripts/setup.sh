@@ -140,11 +140,13 @@ installed() {
 
 # The package itself, from this checkout, in build/release; a second time only what changed is compiled. install_strata
 # EXTRA [CMAKE_NAME=VALUE ...]: what else is built there. With STRATA_ISA=host loops are built for this machine alone;
-# with STRATA_UNITY=OFF each file is compiled by itself.
+# with STRATA_UNITY=OFF each file is compiled by itself; with STRATA_AOT=OFF all generated kernels are compiled when they
+# are asked for.
 install_strata() {
   local extra=$1 define made
   local settings=("--config-settings=cmake.define.STRATA_ISA=${STRATA_ISA:-all}"
-    "--config-settings=cmake.define.STRATA_UNITY=${STRATA_UNITY:-ON}")
+    "--config-settings=cmake.define.STRATA_UNITY=${STRATA_UNITY:-ON}"
+    "--config-settings=cmake.define.STRATA_AOT=${STRATA_AOT:-ON}")
   shift
   for define in "$@"; do settings+=("--config-settings=cmake.define.$define"); done
   made=$(sources)  # what changes while it builds is not in it

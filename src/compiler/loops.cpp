@@ -148,7 +148,7 @@ Stmt Nest::every_coordinate(int var, const Place& at, std::vector<Fiber>& cursor
     }
   if (cursors.empty() && register_open_ && totals_.size() > 1 && in_.held.empty() && var + 1 == in_.num_vars)
     return coordinates_in_chains(var, inside, first, last_of(var), static_cast<int>(totals_.size()));
-  if (cursors.empty() && register_open_ && chains_outside_ > 1 && var + 2 == in_.num_vars)
+  if (cursors.empty() && hint == Hint::none && register_open_ && chains_outside_ > 1 && var + 2 == in_.num_vars)
     return coordinates_in_chains(var, inside, first, last_of(var), chains_outside_);
   if (cursors.empty() && in_.pattern >= 0 && at.rows == 1 && has_identical_rows(var))
     return identical_rows(var, at, first, last_of(var));

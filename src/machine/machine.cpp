@@ -64,9 +64,8 @@ const Machine known[] = {
     // Zen 3. By order, 16 to 64 columns of float32, one and two threads, beside 24 elements ahead into the first level:
     // 0.65 to 0.85 of the time along diagonals, 0.6 to 0.96 in steps, 0.7 to 1 with 64 columns in no order. A vector of
     // 0.8 to 4 MB: 0.65 to 1.05, where rows have eight elements of float32 or fewer 1.1 to 1.25. A matrix in a third
-    // level: 0.9 to 1.05, and 0.7 to 0.85 where neighbours use that level too. Rows of 9 or 10 elements one by one:
-    // 0.75
-    // to 0.95 of the time, of 24 1.1.
+    // level: 0.9 to 1.05, and 0.7 to 0.85 where neighbours use that level too. Rows of 9 or 10
+    // elements one by one: 0.75 to 0.95 of the time, of 24 1.1.
     {.kind = "all others, as AMD's Zen 3",
      .rows_by_order = ByOrder::always,
      .scattered_bytes = 0,

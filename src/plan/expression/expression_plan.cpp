@@ -21,7 +21,8 @@ class ExpressionPlan final : public Plan::Impl {
         planned_(std::move(planned)),
         order_(std::move(order)) {
     for (const std::size_t k : order_) types.push_back(planned_->key.types()[k]);
-    as_given_ = std::ranges::is_sorted(order_) && !options_.mask;
+    std::size_t next = 0;
+    as_given_ = !options_.mask && std::ranges::all_of(order_, [&](std::size_t k) { return k == next++; });
   }
 
   std::string expression() const override { return assignment_.to_string(); }

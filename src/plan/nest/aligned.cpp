@@ -8,14 +8,16 @@
 namespace strata::direct {
 namespace {
 
-/// The sparse access, and its deepest level, that has an index of this dense one.
+/// The sparse access, and its deepest level, that has an index of this dense one, but for that of its rows.
 std::optional<std::pair<std::size_t, std::size_t>> chooser_of(const Unit& u, const Access& dense) {
+  const int row = dense.indices.back();
   for (std::size_t k = 0; k < u.accesses.size(); ++k) {
     const Access& a = u.accesses[k];
     const Format& f = a.tensor.format();
-    for (int l = a.dense || f.num_parts() > 1 ? 0 : f.num_levels(); l-- > 0;)
-      if (const int d = plain_dim(f, l); d >= 0 && dense.has(a.indices[static_cast<std::size_t>(d)]))
-        return std::pair(k, static_cast<std::size_t>(l));
+    for (int l = a.dense || f.num_parts() > 1 ? 0 : f.num_levels(); l-- > 0;) {
+      const int d = plain_dim(f, l), index = d < 0 ? row : a.indices[static_cast<std::size_t>(d)];
+      if (index != row && dense.has(index)) return std::pair(k, static_cast<std::size_t>(l));
+    }
   }
   return std::nullopt;
 }
