@@ -2,6 +2,7 @@
 // elements.cpp; verbs (conversion, products) beside their own front doors.
 #include "bind.h"
 #include "strata/ops.h"
+#include "tensor/tensor_impl.h"
 
 namespace strata::bind {
 namespace {
@@ -38,6 +39,7 @@ int traverse(PyObject* self, visitproc visit, void* arg) {
   if (!nb::inst_ready(self)) return 0;
   const Tensor& t = *nb::inst_ptr<Tensor>(self);
   if (!t.is_alone()) return 0;
+  Tensor::Impl::of(t).forget_tensors();  // they share what is counted here
   for (int k = 0; k < t.num_parts(); ++k) {
     const Part& p = t.part(k);
     Py_VISIT(kept_alive(p.values));

@@ -164,9 +164,11 @@ struct Input : Computation {
   /// A call is for a part of the coordinates of variable 1 too: the outermost loop is too short to be cut alone.
   bool cuts_second = false;
   bool identical_rows = false;  ///< rows of the pattern mostly come in blocks that share their coordinates
-  bool few_terms = false;       ///< a sum has so few that the compute dtype keeps enough of its digits
-  bool dense_result = false;    ///< adds to strided memory, or stores where nothing is summed
-  int contiguous = -1;          ///< dense result: variable whose stride is 1
+  /// A sum has so few that the compute dtype keeps enough of its digits; in a slot of a pattern it runs in vectors
+  /// then.
+  bool few_terms = false;
+  bool dense_result = false;  ///< adds to strided memory, or stores where nothing is summed
+  int contiguous = -1;        ///< dense result: variable whose stride is 1
   int skew = -1;        ///< dense result: a summed variable that moves the place as well; the memory has an offset then
   Diagonals diagonals;  ///< dense result: its memory is strips of diagonals
   int pattern = -1;     ///< the result has the pattern of this operand: a value in each of its slots

@@ -65,6 +65,7 @@ Stats stats_of(const Tensor& t, std::span<const double> positions) {
 
 struct CountedMemo : PatternMemo {
   CountedPattern counted;
+  void forget_tensors() const override { counted.view.set(nullptr); }
 };
 
 }  // namespace

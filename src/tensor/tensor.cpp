@@ -284,8 +284,15 @@ Tensor Tensor::transpose(std::span<const int> perm) const {
   std::vector<Part> parts = impl_->parts;
   for (std::size_t k = 0; k < parts.size(); ++k) parts[k].format = t.format.part(static_cast<int>(k));
   Tensor out = make_from_parts(std::move(t), std::move(parts));
+  if (impl_->is_kept) return out;
+  out.impl_->is_kept = true;
   impl_->transposed.set(std::make_shared<const Impl::Transposed>(std::vector<int>(perm.begin(), perm.end()), out));
   return out;
+}
+
+void Tensor::Impl::forget_tensors() const {
+  transposed.set(nullptr);
+  if (const auto known = memo.get()) known->forget_tensors();
 }
 
 void Tensor::validate() const {

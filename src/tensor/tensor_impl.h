@@ -14,6 +14,7 @@ struct PatternMemo {
   PatternMemo(const PatternMemo&) = delete;
   PatternMemo& operator=(const PatternMemo&) = delete;
   virtual ~PatternMemo() = default;
+  virtual void forget_tensors() const {}  ///< over the same arrays
 };
 
 struct Tensor::Impl {
@@ -26,6 +27,10 @@ struct Tensor::Impl {
     Tensor tensor;
   };
   LastMade<Transposed> transposed;  ///< asked for last: what is found out about it stays known
+  /// It is kept with another: it keeps none itself, or A.T.T.T ... would hang on A.
+  mutable std::atomic<bool> is_kept{false};
+  /// Lets go of the tensors over the same arrays that are kept with this one.
+  void forget_tensors() const;
 
   static const Impl& of(const Tensor& t) { return *t.impl_; }
 };

@@ -67,14 +67,16 @@ std::vector<StoredOperand> as_stored(std::span<const Tensor> tensors) {
   return out;
 }
 
-/// Is all that is added up stored in fewer digits than are computed with? A sum in float32 keeps those, if it is short.
-bool adds_small_floats(const Unit& u) {
-  return std::ranges::all_of(u.accesses, [](const Access& a) { return is_small_float(a.tensor.dtype()); });
+/// Is all that is added up, but in slots of a pattern, stored in fewer digits than are computed with? A sum in float32
+/// keeps those, if it is short.
+bool keeps_small_floats(const Unit& u, const Order& o) {
+  return o.pattern < 0 && !u.accesses.empty() &&
+         std::ranges::all_of(u.accesses, [](const Access& a) { return is_small_float(a.tensor.dtype()); });
 }
 
 /// Do so many come to one place, whatever comes to most, where sums in registers want to know?
 bool have_long_rows(const Unit& u, const Order& o, std::span<const Tensor> operands) {
-  if ((o.tile < 0 && !o.lanes_of_sum && !adds_small_floats(u)) || u.combine != merging::Combine::plus ||
+  if ((o.tile < 0 && !o.lanes_of_sum && !keeps_small_floats(u, o)) || u.combine != merging::Combine::plus ||
       wide_sums(u.compute) == u.compute)
     return false;
   for (std::size_t k = 0; k < operands.size(); ++k) {
@@ -175,7 +177,7 @@ class Fitter {
     }
     hold(var);
     if (o_.tile >= 0) take_tile(var[static_cast<std::size_t>(o_.tile)]);
-    else if (adds_small_floats(u_)) input_.few_terms = !sums_long(u_, o_) && !variant_.long_rows;
+    else if (keeps_small_floats(u_, o_)) input_.few_terms = !sums_long(u_, o_) && !variant_.long_rows;
     else if (std::ranges::count(u_.summed, 1) == 1) input_.few_terms = sums_few_in_vectors();
     input_.cuts_second = cuts_second();
     input_.identical_rows = variant_.rows == RowOrder::identical;

@@ -153,6 +153,27 @@ def test_deletion_in_another_thread():
     assert r() is None
 
 
+@pytest.mark.parametrize(
+    "format, arrays",
+    [
+        ("CSR", dict(pos={1: [0, 4, 8, 12, 16]}, crd={1: np.tile(np.arange(4), 4)})),
+        ("BSR(2, 2)", dict(pos={1: [0, 2, 4]}, crd={1: [0, 1, 0, 1]})),
+        ("DIA", dict(pos={0: [0, 4]}, crd={0: [-1, 0, 1, 2]})),
+    ],
+)
+def test_a_cycle_through_what_is_kept_with_a_tensor(format, arrays):
+    """Its transpose and its view share the array that knows the tensor: the collector sees all of them."""
+    v = watched(np.ones(16))
+    r = weakref.ref(v)
+    v.tensor = t = st.Tensor(format, (4, 4), **arrays, values=v)
+    x = np.ones(4)
+    np.testing.assert_array_equal(t @ x, t.to_dense() @ x)
+    np.testing.assert_array_equal(t.T @ x, x @ t.to_dense())
+    del v, t
+    gc.collect()
+    assert r() is None
+
+
 def test_dlpack_deleter_runs_once_when_the_last_user_goes():
     made = Capsule(np.array([1.0, 2.0, 3.0]))
     t = st.from_dlpack(made.capsule)
