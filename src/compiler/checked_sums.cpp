@@ -4,6 +4,7 @@
 // then they run again, with all choices.
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "compiler/totals.h"
 
@@ -66,8 +67,9 @@ void Totals::sum_checked(int var, const Place& at, Stmts& out) {
   for (const auto& name : sums_) again.push_back(ir::assign(name, start_of_lanes()));
   const auto chains = totals_;
   totals_.resize(1);
+  const int copies = std::exchange(chains_outside_, 1);
   again.push_back(emit(var, at));
-  totals_ = chains;
+  totals_ = chains, chains_outside_ = copies;
   lines_.resize(lines);  // the same loops
   out.push_back(ir::branch(unsure, ir::block(std::move(again))));
 }

@@ -17,7 +17,10 @@ def test_against_scipy(shape, indices, dtype):
     for columns in (None, 1, 16, 70):
         x = rng.random(shape[1:] if columns is None else (shape[1], columns)).astype(dtype)
         product = st.Matmul(t, x)
-        assert product.plan().kernel_name == "tiled_csr_product"
+        by_hand = x.itemsize * (columns or 1) <= 128  # of longer rows generated code is faster
+        assert product.plan().kernel_name == (
+            "tiled_csr_product" if by_hand else "generated code" if 0 not in shape else "the general path"
+        )
         np.testing.assert_allclose(product.execute(), a @ x, rtol=1e-4 if dtype == np.float32 else 1e-12, atol=1e-5)
         y = rng.random(shape[:1] + x.shape[1:]).astype(dtype)
         want = 2 * (a @ x) - 3 * y
