@@ -6,6 +6,7 @@
 // coordinates ascend (see cursors.cpp); whoever calls has converted what was not. A loop iterates over what its
 // operands store: where all must be present one drives and the others seek, where any may be, the least coordinate is
 // next.
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -101,6 +102,7 @@ struct Operand {
   int tail = 0;
   /// Slots with this value, in the operand's dtype, hold no element: fill-in, in a semiring.
   std::optional<Scalar> missing = {};
+  bool has(int var) const { return std::ranges::find(vars, var) != vars.end(); }
   bool operator==(const Operand&) const = default;
 };
 
@@ -182,6 +184,12 @@ struct Input : Computation {
   /// Assembled: the numeric phase alone. This operand, the last one, is an earlier result, unread but for its pattern:
   /// values are put into its slots, and other_pattern is returned where they do not come to all of these and no others.
   int earlier = -1;
+  /// Is it part of a sum that stays below a bound?
+  bool is_bounded(int var) const {
+    return std::ranges::any_of(bounds, [&](const Bound& b) {
+      return std::ranges::any_of(b.terms, [&](const auto& term) { return term.first == var; });
+    });
+  }
   bool operator==(const Input&) const = default;
 };
 

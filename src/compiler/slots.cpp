@@ -97,8 +97,8 @@ Stmt Results::sum_of_slot(int var, const Place& given) {
     std::vector<std::vector<Value>> sums(slots.size(), std::vector<Value>(chains));
     // Slot by slot where the addresses of all that is read side by side would not stay in registers.
     constexpr std::size_t most_addresses = 8;
-    const auto rows = static_cast<std::size_t>(std::ranges::count_if(
-        in_.operands, [&](const Operand& o) { return o.dense && std::ranges::find(o.vars, var) != o.vars.end(); }));
+    const auto rows = static_cast<std::size_t>(
+        std::ranges::count_if(in_.operands, [&](const Operand& o) { return o.dense && o.has(var); }));
     const bool by_slot = slots.size() <= together && rows * slots.size() > most_addresses;
     for (std::size_t n = 0; n < count * slots.size(); ++n) {
       const std::size_t v = by_slot ? n % count : n / slots.size(), s = by_slot ? n / count : n % slots.size();

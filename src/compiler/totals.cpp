@@ -38,8 +38,7 @@ int Totals::chains_of_sums(std::size_t groups) const {
   if (!(in_.combine == Combine::plus || orders) || total_.complex() || in_.nodes.size() > few_nodes ||
       std::ranges::any_of(in_.nodes, takes_long))
     return 1;
-  for (const Bound& b : in_.bounds)
-    if (std::ranges::any_of(b.terms, [&](const auto& t) { return t.first == var; })) return 1;
+  if (in_.is_bounded(var)) return 1;
   const double few_children = orders && !can_check_sums() ? 16 : 4;  // each chain more is joined with all choices
   int walked = 0, most = 4;
   for (const Operand& o : in_.operands) {
@@ -61,17 +60,16 @@ int Totals::chains_of_sums(std::size_t groups) const {
 
 int Totals::copies_outside(std::size_t groups) const {
   const int var = in_.num_vars - 1;  // of two slots of each group, which the loop around goes through
-  if (!in_.held.empty() || groups > 2 || var - 1 < summed_from_ || chains_of_sums(groups) != 2) return 1;
-  for (const Bound& b : in_.bounds)
-    if (std::ranges::any_of(b.terms, [&](const auto& t) { return t.first == var - 1; })) return 1;
-  const auto has = [&](const Operand& o, int v) { return std::ranges::find(o.vars, v) != o.vars.end(); };
+  if (!in_.held.empty() || groups > 2 || var - 1 < summed_from_ || chains_of_sums(groups) != 2 ||
+      in_.is_bounded(var - 1))
+    return 1;
   for (const Operand& o : in_.operands) {
     if (o.dense) continue;
     const std::size_t walked = o.vars.size() - static_cast<std::size_t>(o.tail);
     const bool pairs = walked >= 2 && o.vars[walked - 1] == var && o.vars[walked - 2] == var - 1 &&
                        o.type.levels[walked - 1].kind == LevelKind::structured &&
                        o.type.levels[walked - 2].kind == LevelKind::dense;
-    if (!pairs && (has(o, var) || has(o, var - 1))) return 1;
+    if (!pairs && (o.has(var) || o.has(var - 1))) return 1;
   }
   return 2;
 }

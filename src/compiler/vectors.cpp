@@ -16,14 +16,10 @@ int Totals::vectors_of_sums() const {
   if (in_.lanes < 2 || (in_.compute != DType::f32 && in_.compute != DType::f64)) return 0;
   if (in_.combine != Combine::plus && in_.combine != Combine::minimum && in_.combine != Combine::maximum) return 0;
   if (v < in_.hints.size() && in_.hints[v] != Hint::none) return 0;
-  const auto counts = [&](const auto& vars) { return std::find(vars.begin(), vars.end(), var) != vars.end(); };
-  if (std::any_of(in_.operands.begin(), in_.operands.end(),
-                  [&](const Operand& o) { return !o.dense && counts(o.vars); }))
-    return 0;
-  if (in_.mask >= 0 && counts(operand(in_.mask).vars)) return 0;
-  for (const Bound& b : in_.bounds)
-    if (std::any_of(b.terms.begin(), b.terms.end(), [&](const auto& t) { return t.first == var; })) return 0;
-  const auto runs_along = [&](int k) { return counts(operand(k).vars); };
+  if (std::ranges::any_of(in_.operands, [&](const Operand& o) { return !o.dense && o.has(var); })) return 0;
+  if (in_.mask >= 0 && operand(in_.mask).has(var)) return 0;
+  if (in_.is_bounded(var)) return 0;
+  const auto runs_along = [&](int k) { return operand(k).has(var); };
   for (int k = 0; k < static_cast<int>(in_.operands.size()); ++k) {
     const Operand& o = operand(k);
     if (runs_along(k) && (o.contiguous < 0 || o.vars[static_cast<std::size_t>(o.contiguous)] != var)) return 0;
