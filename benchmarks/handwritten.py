@@ -87,7 +87,7 @@ PRODUCTS = {
     "BSR(3, 3)": ("BSR(3, 3)", ["blocks of 3", "mesh of blocks of 3"], (1,)),
     "BSR(32, 32), few columns": ("BSR(32, 32)", ["blocks of 32", "weights"], (2, 8, 16)),
     "DIA": ("DIA", ["band"], MANY),
-    "bitmap": ("bitmap", ["pruned"], MANY),
+    "bitmap times a vector": ("bitmap", ["pruned"], (1,)),
     "tiled CSR": ("TiledCSR(1024, 16384)", ["uniform"], MANY),
 }
 

@@ -13,9 +13,6 @@ import pathlib
 import re
 import sys
 
-# Names that several types have, and how many: both Parts are public. Numbers only ever fall.
-SEVERAL = {"Part": 2}
-
 DEFINITION = re.compile(
     r"\b(?:class|struct|union|enum\s+class|enum\s+struct)\s+(?:alignas\s*\([^)]*\)\s*|\[\[.*?\]\]\s*|[A-Z_]{4,}\s+)*"
     r"(?P<name>\w+)(?:\s+final)?\s*(?::(?!:)[^;{}()]*)?\{|^[ \t]*#[ \t]*(?P<directive>if|elif|else|endif)",
@@ -59,13 +56,10 @@ def main() -> int:
                 for name, line in definitions(file.read_text()):
                     places[name].append(f"{file.relative_to(root)}:{line}")
     found = []
-    for name in sorted(places.keys() | SEVERAL.keys()):
-        count, known = len(places[name]), SEVERAL.get(name, 1)
-        if count > known:
-            found.append(f"{name} names {count} types: {', '.join(places[name])}")
-        elif count < known:
-            found.append(f"{name} names {count} types, no longer {known}: say so in {pathlib.Path(__file__).name}")
-    print("\n".join(found) or f"{len(places)} names of types, of which {len(SEVERAL)} still name several")
+    for name, several in sorted(places.items()):
+        if len(several) > 1:
+            found.append(f"{name} names {len(several)} types: {', '.join(several)}")
+    print("\n".join(found) or f"{len(places)} names of types, each of one")
     return bool(found) or not places
 
 

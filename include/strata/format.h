@@ -60,16 +60,18 @@ struct InverseNode {
   constexpr bool operator==(const InverseNode&) const = default;
 };
 
+/// One of a format's summands: its levels, and what its coordinates say of the dimensions.
+struct PartSpec {
+  std::int16_t first_level = 0, num_levels = 0;
+  std::array<std::int16_t, max_dims> inverse{};  ///< per dimension: root in `inverses`
+  constexpr bool operator==(const PartSpec&) const = default;
+};
+
 /// A whole format as a literal, so that one constexpr parser serves run time and compile time.
 struct FormatSpec {
-  struct Part {
-    std::int16_t first_level = 0, num_levels = 0;
-    std::array<std::int16_t, max_dims> inverse{};  ///< per dimension: root in `inverses`
-    constexpr bool operator==(const Part&) const = default;
-  };
   int num_dims = 0, num_parts = 0, num_levels = 0, num_exprs = 0, num_inverses = 0;
   std::array<std::array<char, max_name + 1>, max_dims> dims{};  ///< names, zero terminated; not part of the identity
-  std::array<Part, max_parts> parts{};
+  std::array<PartSpec, max_parts> parts{};
   std::array<Level, max_levels> levels{};
   std::array<ExprNode, max_nodes> exprs{};
   std::array<InverseNode, max_nodes> inverses{};

@@ -20,8 +20,7 @@
 namespace strata::detail {
 
 /// Is dimension d a side of a skew in earlier levels, all of them before level l?
-constexpr bool has_earlier_skew(const FormatSpec& s, const FormatSpec::Part& p, const InverseBuilder& tree, int l,
-                                int d) {
+constexpr bool has_earlier_skew(const FormatSpec& s, const PartSpec& p, const InverseBuilder& tree, int l, int d) {
   bool found = false;
   for (int e = tree.first_expr; e < s.num_exprs; ++e) {
     const ExprNode& n = tree.at(e);

@@ -62,14 +62,14 @@ void Totals::sum_checked(int var, const Place& at, Stmts& out) {
   const Expr unsure = is_unsure();
   const std::size_t lines = lines_.size();
   Stmts again;
-  for (const auto& chain : totals_)
+  for (const auto& chain : open_.chains)
     for (const Total& t : chain) again.push_back(ir::assign(t.re, constant(in_.absent).re));
   for (const auto& name : sums_) again.push_back(ir::assign(name, start_of_lanes()));
-  const auto chains = totals_;
-  totals_.resize(1);
-  const int copies = std::exchange(chains_outside_, 1);
+  const OpenTotals all = open_;
+  open_.chains.resize(1);
+  open_.copies = 1;
   again.push_back(emit(var, at));
-  totals_ = chains, chains_outside_ = copies;
+  open_ = all;
   lines_.resize(lines);  // the same loops
   out.push_back(ir::branch(unsure, ir::block(std::move(again))));
 }

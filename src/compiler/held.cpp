@@ -49,7 +49,7 @@ Stmt Nest::places_at_once(int behind, const Place& at, const std::vector<Expr>& 
   inside.held = std::move(places);
   if (!inside.groups.empty()) return emit(behind, inside);
   inside.groups = {{0, in_.lanes_of_sum ? in_.lanes : 1}};
-  if (!can_check_sums()) return emit(behind, inside);
+  if (inverted_ || !can_check_sums()) return emit(behind, inside);
   return checked({inside.groups[0].lanes}, [&] { return emit(behind, inside); });
 }
 
@@ -110,6 +110,7 @@ int Totals::chains_of_held(std::size_t groups) const {
   for (const Operand& o : in_.operands) {
     const std::size_t walked = o.vars.size() - static_cast<std::size_t>(o.tail);
     if (o.dense || o.tail == 0 || walked == 0 || !is_walked_last(o.vars[walked - 1])) continue;
+    if (o.vars[walked - 1] < summed_from_) return 1;  // one block adds all
     const Level& level = o.type.levels[walked - 1];
     if (level.kind != LevelKind::compressed || !level.unique || o.fibers.empty()) return 1;
     fiber = o.fibers.back();

@@ -146,10 +146,10 @@ Stmt Nest::every_coordinate(int var, const Place& at, std::vector<Fiber>& cursor
       lines_.back() += ", " + std::to_string(slots) + " slots together";
       return coordinates_in_chains(var, inside, first, last ? last : last_of(var), slots, slots);
     }
-  if (cursors.empty() && register_open_ && totals_.size() > 1 && in_.held.empty() && var + 1 == in_.num_vars)
-    return coordinates_in_chains(var, inside, first, last_of(var), static_cast<int>(totals_.size()));
-  if (cursors.empty() && hint == Hint::none && register_open_ && chains_outside_ > 1 && var + 2 == in_.num_vars)
-    return coordinates_in_chains(var, inside, first, last_of(var), chains_outside_);
+  if (cursors.empty() && register_open_ && open_.chains.size() > 1 && in_.held.empty() && var + 1 == in_.num_vars)
+    return coordinates_in_chains(var, inside, first, last_of(var), static_cast<int>(open_.chains.size()));
+  if (cursors.empty() && hint == Hint::none && register_open_ && open_.copies > 1 && var + 2 == in_.num_vars)
+    return coordinates_in_chains(var, inside, first, last_of(var), open_.copies);
   if (cursors.empty() && in_.pattern >= 0 && at.rows == 1 && has_identical_rows(var))
     return identical_rows(var, at, first, last_of(var));
   if (cursors.empty()) prefetch_by_row(var, at, ir::var(v), body);
@@ -172,7 +172,7 @@ Stmt Nest::one_driver(int var, const Place& at, std::vector<Fiber>& cursors, std
   if (alone && leading.has_unused && leading.operand == in_.pattern && at.slots == 1 && slots_together(var) > 1)
     leave_out_unused(var, leading, out);
   const bool plain = !leading.steps && leading.next.empty() && !leading.has_unused;
-  const bool copies = totals_.size() > 1 || (leading.few > 0 && in_.held.empty());
+  const bool copies = open_.chains.size() > 1 || (leading.few > 0 && in_.held.empty());
   if (alone && plain && register_open_ && copies && (in_.held.empty() ? var + 1 == in_.num_vars : is_walked_last(var)))
     return in_chains(var, at, leading, set);
   if (alone && plain && leading.operand == in_.pattern && !register_open_ && at.slots == 1)
@@ -239,7 +239,7 @@ Expr Nest::last_element_of(int var, const Fiber& only, Stmts& out) {
 Stmt Nest::in_chains(int var, const Place& at, const Fiber& only, const Set& set, int slots) {
   Stmts out;
   const Expr last = last_element_of(var, only, out);
-  const int chains = slots > 1 ? slots : static_cast<int>(totals_.size()) / chains_outside_;
+  const int chains = slots > 1 ? slots : static_cast<int>(open_.chains.size()) / open_.copies;
   std::optional<std::size_t> told;  // the same loops inside, for every copy
   const auto copy = [&](const Expr& position, int chain, bool is_last) {
     Fiber c = only;
@@ -267,7 +267,7 @@ Stmt Nest::in_chains(int var, const Place& at, const Fiber& only, const Set& set
 /// last level.
 Stmt Nest::coordinates_in_chains(int var, const Place& at, const Expr& first, const Expr& last, int chains, int slots) {
   std::optional<std::size_t> told;
-  const int step = slots == 1 && var + 1 < in_.num_vars ? static_cast<int>(totals_.size()) / chains : 1;
+  const int step = slots == 1 && var + 1 < in_.num_vars ? static_cast<int>(open_.chains.size()) / chains : 1;
   const auto copy = [&](const Expr& coordinate, int chain, bool is_last) {
     Place inside = at;
     inside.chain = chain * step;

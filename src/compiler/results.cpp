@@ -48,7 +48,7 @@ Stmt Results::add_term(const Place& at) {
 }
 
 void Results::note_term(const Expr& present, Stmts add, Stmts& out) {
-  if (!found_.empty()) add.push_back(ir::assign(found_, ir::bool_const(true)));
+  if (!open_.found.empty()) add.push_back(ir::assign(open_.found, ir::bool_const(true)));
   if (in_.others) add.push_back(ir::assign(count_, ir::var(count_) + 1));
   const Stmt all = ir::block(std::move(add));
   out.push_back(present ? ir::branch(present, all) : all);
@@ -62,8 +62,8 @@ Stmt Results::accumulate(int var, const Place& at) {
   // A dense result holds the identity already: adding it once more changes nothing. (But that a diagonal is there is
   // said by what is put.) A slot of a pattern has a value in any case.
   const bool always = (in_.dense_result && !in_.diagonals) || in_.pattern >= 0;
-  found_ = always && in_.combine != Combine::first ? "" : "found";
-  if (!found_.empty()) out.push_back(ir::declare(found_, ir::bool_const(false)));
+  open_.found = always && in_.combine != Combine::first ? "" : "found";
+  if (!open_.found.empty()) out.push_back(ir::declare(open_.found, ir::bool_const(false)));
   if (in_.others) out.push_back(ir::declare(count_ = names_.fresh("count"), ir::int_const(0)));
   sums_.clear();
   const int vectors = vectors_of_sums();
@@ -85,7 +85,9 @@ Stmt Results::accumulate(int var, const Place& at) {
   checks_ = can_check_sums();  // only the first chain may hold NaN then
   const Value all = times_factors(total_, joined_total(out), at, out);
   checks_ = false;
-  put(at, {found_.empty() ? nullptr : ir::var(found_, {DType::boolean, 1}), cast(all, total_.compute(), in_.compute)},
+  put(at,
+      {open_.found.empty() ? nullptr : ir::var(open_.found, {DType::boolean, 1}),
+       cast(all, total_.compute(), in_.compute)},
       out);
   return ir::block(std::move(out));
 }

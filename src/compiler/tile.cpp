@@ -1,6 +1,8 @@
 // The sums of a piece of the tile, and of places of a block, which stay in registers while the loops inside walk the
 // sparse operands: what these find is spread over all lanes. Without the tile every term would be added to the result's
 // memory.
+#include <utility>
+
 #include "compiler/results.h"
 
 namespace strata::merging {
@@ -15,9 +17,9 @@ Place Results::held_place(const Place& at, std::size_t which) const {
 
 Stmt Results::accumulate_piece(int var, const Place& at) {
   Stmts out;
-  found_ = outside_.empty() ? "" : names_.fresh("found");
-  totals_from_ = var;
-  if (!found_.empty()) out.push_back(ir::declare(found_, ir::bool_const(false)));
+  open_.found = outside_.empty() ? "" : names_.fresh("found");
+  open_.from = var;
+  if (!open_.found.empty()) out.push_back(ir::declare(open_.found, ir::bool_const(false)));
   const std::size_t groups = at.groups.size(), places = std::max<std::size_t>(1, at.held.size());
   open_totals(places * groups, [&](std::size_t t) { return at.groups[t % groups].lanes; }, out);
   if (in_.others) out.push_back(ir::declare(count_ = names_.fresh("count"), ir::int_const(0)));
@@ -39,7 +41,7 @@ Stmt Results::accumulate_piece(int var, const Place& at) {
       all = total_.either(some_absent, joined(all, more), all);
     }
     if (!outside_.empty())
-      all = total_.either(ir::var(found_, {DType::boolean, 1}),
+      all = total_.either(ir::var(open_.found, {DType::boolean, 1}),
                           named("all", times_factors(total_, all, place, out), out), all);
     put(place, {nullptr, cast(all, total_.compute(), in_.compute)}, out);
   }
@@ -49,16 +51,15 @@ Stmt Results::accumulate_piece(int var, const Place& at) {
 Stmt Results::sum_within(int var, const Place& at) {
   Stmts out, add;
   const std::size_t groups = at.groups.size();
-  const auto totals = std::exchange(totals_, {});
-  const auto found = std::exchange(found_, names_.fresh("found"));
-  const int from = std::exchange(totals_from_, var);
-  const Expr came = ir::var(found_, {DType::boolean, 1});
-  out.push_back(ir::declare(found_, ir::bool_const(false)));
+  const OpenTotals outer =
+      std::exchange(open_, {.chains = {}, .copies = 1, .from = var, .found = names_.fresh("found")});
+  const Expr came = ir::var(open_.found, {DType::boolean, 1});
+  out.push_back(ir::declare(open_.found, ir::bool_const(false)));
   open_totals(groups, [&](std::size_t g) { return at.groups[g].lanes; }, out);
   out.push_back(emit_loop(var, at));
   std::vector<Value> sums;
   for (std::size_t g = 0; g < groups; ++g) sums.push_back(joined_total(add, g));
-  totals_ = totals, found_ = found, totals_from_ = from, chains_outside_ = 1;
+  open_ = outer;
   for (std::size_t g = 0; g < groups; ++g) {
     Place place = at;
     place.group = at.groups[g];
@@ -70,7 +71,7 @@ Stmt Results::sum_within(int var, const Place& at) {
     }
     assign_total(next, add, 0, g);
   }
-  if (!found_.empty()) add.push_back(ir::assign(found_, ir::bool_const(true)));
+  if (!open_.found.empty()) add.push_back(ir::assign(open_.found, ir::bool_const(true)));
   out.push_back(ir::branch(came, ir::block(std::move(add))));
   return ir::block(std::move(out));
 }
@@ -131,7 +132,7 @@ Stmt Results::leaf_of_piece(const Place& given) {
   }
   if (certain || !at.held.empty()) present = nullptr;
   if (in_.others) add.push_back(ir::assign(count_, ir::var(count_) + 1));
-  if (!found_.empty()) add.push_back(ir::assign(found_, ir::bool_const(true)));
+  if (!open_.found.empty()) add.push_back(ir::assign(open_.found, ir::bool_const(true)));
   const Stmt all = ir::block(std::move(add));
   out.push_back(present ? ir::branch(present, all) : all);
   return ir::block(std::move(out));

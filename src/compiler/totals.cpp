@@ -34,7 +34,7 @@ int Totals::chains_of_sums(std::size_t groups) const {
   const int var = in_.num_vars - 1;
   const bool orders = in_.combine == Combine::minimum || in_.combine == Combine::maximum;
   // Of a tile whose extent is not known nearly all pieces have as many vectors as there are chains elsewhere.
-  if (one_chain_ || (in_.tile >= 0 && constant_extent(in_.tile) == 0) || has_sums_within(totals_from_)) return 1;
+  if (one_chain_ || (in_.tile >= 0 && constant_extent(in_.tile) == 0) || has_sums_within(open_.from)) return 1;
   if (!(in_.combine == Combine::plus || orders) || total_.complex() || in_.nodes.size() > few_nodes ||
       std::ranges::any_of(in_.nodes, takes_long))
     return 1;
@@ -76,9 +76,9 @@ int Totals::copies_outside(std::size_t groups) const {
 
 void Totals::open_totals(std::size_t groups, const std::function<int(std::size_t)>& lanes, Stmts& out) {
   const Value start = constant(in_.combine == Combine::plus ? start_of_sums().as(total_.compute()) : in_.absent);
-  chains_outside_ = copies_outside(groups);
-  totals_.assign(static_cast<std::size_t>(chains_of_sums(groups) * chains_outside_), {});
-  for (auto& chain : totals_)
+  open_.copies = copies_outside(groups);
+  open_.chains.assign(static_cast<std::size_t>(chains_of_sums(groups) * open_.copies), {});
+  for (auto& chain : open_.chains)
     for (std::size_t g = 0; g < groups; ++g) {
       Total t{.re = names_.fresh("total"), .im = {}, .lanes = lanes(g)};
       out.push_back(ir::declare(t.re, ir::broadcast(start.re, t.lanes)));
@@ -91,7 +91,7 @@ void Totals::open_totals(std::size_t groups, const std::function<int(std::size_t
 }
 
 Value Totals::total(std::size_t group, int chain) const {
-  const Total& t = totals_[static_cast<std::size_t>(chain)][group];
+  const Total& t = open_.chains[static_cast<std::size_t>(chain)][group];
   const ir::Type type{total_.part(), t.lanes};
   return {ir::var(t.re, type), t.im.empty() ? nullptr : ir::var(t.im, type)};
 }
@@ -106,7 +106,7 @@ Value Totals::joined(const Value& total, const Value& more) const {
 
 Value Totals::joined_total(Stmts& out, std::size_t group) {
   std::vector<Value> parts;
-  for (std::size_t c = 0; c < totals_.size(); ++c) parts.push_back(total(group, static_cast<int>(c)));
+  for (std::size_t c = 0; c < open_.chains.size(); ++c) parts.push_back(total(group, static_cast<int>(c)));
   for (; parts.size() > 1; parts.resize(parts.size() / 2))
     for (std::size_t k = 0; k < parts.size() / 2; ++k)
       parts[k] = named("sum", joined(parts[2 * k], parts[2 * k + 1]), out);
@@ -132,8 +132,9 @@ Value Totals::with_term(const Arithmetic& sums, const Value& sum, const Place& a
 
 void Totals::add_to_total(const Value& value, Stmts& out, int chain) {
   const Value old = total(0, chain), more = cast(value, in_.compute, total_.compute());
-  const Value next = in_.combine == Combine::first ? arithmetic_.either(ir::var(found_, {DType::boolean, 1}), old, more)
-                                                   : joined(old, more);
+  const Value next = in_.combine == Combine::first
+                         ? arithmetic_.either(ir::var(open_.found, {DType::boolean, 1}), old, more)
+                         : joined(old, more);
   assign_total(next, out, chain);
 }
 

@@ -94,16 +94,19 @@ class Totals : protected Assembler {
   /// Factors of each term, or of their sum; both empty where terms are taken as they are.
   std::vector<Multiplier> inside_, outside_;
   std::vector<std::vector<Multiplier>> within_;  ///< per variable: of the sum over those behind it
-  int totals_from_ = 0;                          ///< the first variable of those that the open totals run over
   struct Total {
     std::string re, im;
     int lanes = 1;
   };
+  /// What the sum that is being written goes to; a sum inside of it has its own.
+  struct OpenTotals {
+    std::vector<std::vector<Total>> chains;  ///< per chain, per group of the piece
+    int copies = 1;                          ///< the chains are of so many copies of the loop around the innermost
+    int from = 0;                            ///< the first variable that they run over
+    std::string found;                       ///< has a term come? "" where it need not be known
+  } open_;
   std::vector<std::map<int, std::string>> unsure_;  ///< per chain, by lanes: has a product come that needs choices?
-  std::vector<std::vector<Total>> totals_;          ///< per chain, per group of the piece
-  int chains_outside_ = 1;                          ///< these are of so many copies of the loop around the innermost
   std::vector<std::string> sums_;                   ///< vectors of the innermost sum, none where it runs value by value
-  std::string found_;                               ///< "" where it need not be known
   std::string count_;                               ///< terms of a reduction in which absent elements count too
 };
 

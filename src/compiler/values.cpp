@@ -17,10 +17,13 @@ bool is_exact(Operator op) {
 
 /// As NumPy's minimum and maximum: NaN wins, and `a` stays where both are equal. Processors have the inner choice as
 /// one instruction, which is all that the next term of a sum waits for: whether its own b is NaN is known before.
+/// (A single NaN is added to itself, which changes nothing: of two choices of the same b, LLVM makes one under "or",
+/// which is a jump without AVX-512.)
 Expr extreme(const Expr& a, const Expr& b, bool least) {
   if (a->type.dtype == DType::boolean) return ir::binary(least ? ir::Op::bit_and : ir::Op::bit_or, a, b);
   if (!is_float(a->type.dtype)) return least ? ir::min(a, b) : ir::max(a, b);
-  return ir::select(ir::ne(b, b), b, ir::select(least ? ir::lt(b, a) : ir::gt(b, a), b, a));
+  const Expr kept = b->type.lanes == 1 ? b + b : b;
+  return ir::select(ir::ne(b, b), kept, ir::select(least ? ir::lt(b, a) : ir::gt(b, a), b, a));
 }
 
 Expr either(const Expr& a, const Expr& b) {

@@ -49,7 +49,7 @@ Stmt Totals::add_in_vectors(int var, Place at, Expr& from) {
       const Value more = with_term(arithmetic_, sum, at, present, body);
       body.push_back(ir::assign(name, more.re));
     }
-    if (!found_.empty()) body.push_back(ir::assign(found_, ir::bool_const(true)));
+    if (!open_.found.empty()) body.push_back(ir::assign(open_.found, ir::bool_const(true)));
     const auto vectors_loop = [&](const Expr& begin, const Expr& stop) {
       return ir::loop(v, begin, stop, ir::block(std::move(body)), step);
     };
@@ -78,7 +78,7 @@ Stmt Totals::add_in_vectors(int var, Place at, Expr& from) {
     const Value sum{ir::var(sums_[0], {in_.compute, in_.lanes}), nullptr};
     out.push_back(ir::assign(sums_[0], combine(sum, rest_of_terms(at, constant, rest, out)).re));
     if (in_.others) out.push_back(ir::assign(count_, ir::var(count_) + rest));
-    if (!found_.empty()) out.push_back(ir::assign(found_, ir::bool_const(true)));
+    if (!open_.found.empty()) out.push_back(ir::assign(open_.found, ir::bool_const(true)));
     from = all;
   }
   return ir::block(std::move(out));

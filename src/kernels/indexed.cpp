@@ -152,13 +152,14 @@ void run_csr(const Query& q, std::span<const Tensor> operands, const Tensor& out
   });
 }
 
-// --- bitmap ----------------------------------------------------------------------------------------------------------
+// --- bitmap, times a vector: generated code is as fast beside several columns. ---
 bool accepts_bitmap(const Query& q, std::string& why) {
   const auto m = match_matrix_product(q, why);
   if (!m) return false;
   const TensorType& a = q.operands[static_cast<std::size_t>(m->sparse)];
   const Format& f = a.format;
   if (a.pos_dtype != DType::i32 && a.pos_dtype != DType::i64) why = "positions are neither int32 nor int64";
+  else if (m->out_free >= 0) why = "generated code is as fast beside several columns";
   else if (has_rows(f, LevelKind::bitmap, m->row_dim, m->inner_dim)) return true;
   else why = "the format is not (row : dense, column : bitmap)";
   return false;
@@ -174,8 +175,8 @@ void run_bitmap(const Query& q, std::span<const Tensor> operands, const Tensor& 
   const auto run = [&]<class L, class V, class P>(const L& l, V*, const P* pos) {
     const Dense<V> d = dense_arguments<V>(m, operands, out, alpha, beta);
     for_balanced_rows(rows, pos, d.columns, [&](i64 begin, i64 end) {
-      l.bitmap(begin, end, static_cast<const u64*>(part.levels[1].crd.data), (columns + 63) / 64, pos,
-               static_cast<const V*>(part.values.data), part.values.size, columns, d);
+      l.bitmap_vector(begin, end, static_cast<const u64*>(part.levels[1].crd.data), (columns + 63) / 64, pos,
+                      static_cast<const V*>(part.values.data), part.values.size, columns, d);
     });
   };
   const auto indices = [&]<class V>(const ValueLoops<V>& l, V* v) {

@@ -6,9 +6,9 @@
 #include "backend/pool.h"
 #include "base/checked.h"
 #include "base/far_apart.h"
+#include "format/recognise.h"
 #include "kernels/caches.h"
 #include "levels/index_view.h"
-#include "plan/chosen.h"
 #include "plan/product.h"
 
 namespace strata::planning {
@@ -36,10 +36,16 @@ bool in_no_order(const Tensor& t, int level) {
   });
 }
 
-/// The level of the driver, if any, whose stored coordinates are those of index `id`.
+/// The level of the driver, if any, that stores coordinates of index `id` one by one.
 int choosing_level(const TensorType& driver, const std::vector<int>& ids, int id) {
-  for (int l = 0; l < driver.format.num_levels() && driver.format.num_parts() == 1; ++l)
-    if (chosen_by(driver, ids, l) == id) return l;
+  const Format& f = driver.format;
+  for (int l = 0; l < f.num_levels() && f.num_parts() == 1; ++l) {
+    const LevelKind kind = f.level(l).kind;
+    const int d = plain_dim(f, l);
+    if (d >= 0 && (kind == LevelKind::compressed || kind == LevelKind::singleton) &&
+        ids[static_cast<std::size_t>(d)] == id)
+      return l;
+  }
   return -1;
 }
 

@@ -116,7 +116,11 @@ class Stored {
     while (level >= 0 && !tells(level)) --level;
     if (level < 0) return true;  // nothing tells without walking
     const LevelView& v = views_[at(level)];
-    const i64 n = counts_[at(level) + 1], each = std::max<i64>(1, counts_.back() / std::max<i64>(1, n));
+    const i64 n = counts_[at(level) + 1];
+    i64 each = counts_.back() / std::max<i64>(1, n);
+    for (int l = level + 1; l < format_.num_levels(); ++l)  // those of a block come to several places
+      if (places_[at(l)] && format_.level(l).kind == LevelKind::dense) each /= std::max<i64>(1, views_[at(l)].width());
+    each = std::max<i64>(1, each);
     const bool in_groups = format_.spec().exprs[at(format_.level(level).expr)].op == ExprNode::mod;
     if (v.level.kind == LevelKind::structured && in_groups) {  // which of m tells little without the group they are in
       const i64 groups = level > 0 && places_[at(level - 1)] ? views_[at(level - 1)].width() : 1, slots = v.width();
@@ -129,8 +133,8 @@ class Stored {
     });
   }
 
-  /// `each`: elements at one of the n positions. What is met 8 times in every 128th of the elements stands for half of
-  /// a long sum or more; rows of a hundred elements are hardly ever met so often.
+  /// `each`: elements at one of the n positions that meet at one place. What is met 8 times in every 128th of the
+  /// elements stands for half of a long sum or more; rows of a hundred elements are hardly ever met so often.
   template <class Coordinate> static bool is_often(i64 n, i64 each, const Coordinate& coordinate) {
     constexpr i64 often = 8, reads = 16;  // of a long sum
     const i64 step = std::max<i64>(1, long_sum / reads / each), samples = n / step;

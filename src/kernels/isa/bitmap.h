@@ -69,10 +69,11 @@ template <class V> static inline V word_dot(u64 bits, const V*& v, const V* x, V
   return sum;
 }
 
-/// `limit`: values up to here may be read; a full vector load past it is replaced by single loads.
+/// `limit`: values up to here may be read; a full vector load past it is replaced by single loads. So are those of rows
+/// with fewer values than half their vectors.
 template <class V, class P>
-static void bitmap_spmv(i64 begin, i64 end, const u64* words, i64 words_per_row, const P* pos, const V* values,
-                        [[maybe_unused]] i64 limit, [[maybe_unused]] i64 cols, const Dense<V>& d) {
+void bitmap_vector(i64 begin, i64 end, const u64* words, i64 words_per_row, const P* pos, const V* values,
+                   [[maybe_unused]] i64 limit, [[maybe_unused]] i64 cols, const Dense<V>& d) {
   for (i64 i = begin; i < end; ++i) {
     const u64* row = words + i * words_per_row;
     const V* v = values + pos[i];
@@ -80,9 +81,10 @@ static void bitmap_spmv(i64 begin, i64 end, const u64* words, i64 words_per_row,
     i64 w = 0;
 #if defined(__AVX2__) || defined(__AVX512F__)
     constexpr int L = lanes<V>, groups = 64 / L, chains = 4;
+    const bool full = static_cast<i64>(pos[i + 1]) - static_cast<i64>(pos[i]) >= words_per_row * groups / 2;
     Vec<V> acc[chains];
     for (int q = 0; q < chains; ++q) acc[q] = Vec<V>{};
-    for (; (w + 1) * 64 <= cols && v + 64 + L <= values + limit; ++w) {
+    for (; full && (w + 1) * 64 <= cols && v + 64 + L <= values + limit; ++w) {
       const u64 bits = row[w];
       if (d.stream) {
         prefetch_stream(v);
@@ -99,55 +101,6 @@ static void bitmap_spmv(i64 begin, i64 end, const u64* words, i64 words_per_row,
 #endif
     for (; w < words_per_row; ++w) tail = word_dot(row[w], v, d.x + w * 64, tail);
     finish(d.out + i, tail, d.alpha, d.beta);
-  }
-}
-
-template <int N, template <int, class> class Place, class V>
-static inline void bitmap_row_panel(const u64* row, i64 words, const V* v, const V* x, V* out, const Dense<V>& d) {
-  const Place<N, V> place(x, d.columns - (x - d.x));
-  const i64 ldx = d.ldx;
-  Vec<V> acc[N];
-  for (int q = 0; q < N; ++q) acc[q] = Vec<V>{};
-  for (i64 w = 0; w < words; ++w, x += 64 * ldx)
-    for (u64 bits = row[w]; bits; bits &= bits - 1) {
-      const V* source = x + __builtin_ctzll(bits) * ldx;
-      const Vec<V> value = splat(*v++);
-      for (int q = 0; q < N; ++q) acc[q] += value * place.read(source, q);
-    }
-  for (int q = 0; q < N; ++q) {
-    Vec<V> r = splat(d.alpha) * acc[q];
-    if (d.beta != V(0)) r += splat(d.beta) * place.read(out, q);
-    place.write(out, q, r);
-  }
-}
-
-template <class V, class P>
-void bitmap(i64 begin, i64 end, const u64* words, i64 words_per_row, const P* pos, const V* values, i64 limit, i64 cols,
-            const Dense<V>& d) {
-  if (is_vector(d)) return bitmap_spmv(begin, end, words, words_per_row, pos, values, limit, cols, d);
-  constexpr int L = lanes<V>;
-  for (i64 i = begin; i < end; ++i) {
-    const u64* row = words + i * words_per_row;
-    const V* v = values + pos[i];
-    V* out = d.out + i * d.ldo;
-    i64 c = 0;
-    for (; c + 8 * L <= d.columns; c += 8 * L)
-      bitmap_row_panel<8, ByVectors>(row, words_per_row, v, d.x + c, out + c, d);
-    for (; c + 2 * L <= d.columns; c += 2 * L)
-      bitmap_row_panel<2, ByVectors>(row, words_per_row, v, d.x + c, out + c, d);
-    for (; c + L <= d.columns; c += L) bitmap_row_panel<1, ByVectors>(row, words_per_row, v, d.x + c, out + c, d);
-#if defined(__AVX2__)
-    if (c < d.columns) bitmap_row_panel<1, Tail>(row, words_per_row, v, d.x + c, out + c, d);
-#else
-    for (; c < d.columns; ++c) {
-      V sum = 0;
-      const V* next = v;
-      for (i64 w = 0; w < words_per_row; ++w)
-        for (u64 bits = row[w]; bits; bits &= bits - 1)
-          sum += *next++ * d.x[(w * 64 + __builtin_ctzll(bits)) * d.ldx + c];
-      finish(out + c, sum, d.alpha, d.beta);
-    }
-#endif
   }
 }
 

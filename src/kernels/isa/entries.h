@@ -33,8 +33,8 @@ template <class V, class P, class C> void complex_csr(i64 begin, i64 end, const 
                                                       const Dense<V>& d);
 template <class V, class P> void row_sums(i64 begin, i64 end, const P* pos, const V* values, const Dense<V>& d);
 template <class V, class P>
-void bitmap(i64 begin, i64 end, const u64* words, i64 words_per_row, const P* pos, const V* values, i64 limit, i64 cols,
-            const Dense<V>& d);
+void bitmap_vector(i64 begin, i64 end, const u64* words, i64 words_per_row, const P* pos, const V* values, i64 limit,
+                   i64 cols, const Dense<V>& d);
 template <class V, class P, class J>
 void bsr_3x3_vector(i64 begin, i64 end, const P* pos, const J* crd, const V* values, const Dense<V>& d);
 template <class V, class P, class J>

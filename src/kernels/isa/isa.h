@@ -65,9 +65,10 @@ template <class V, class P, class C> struct IndexedLoops {
   void (*complex_csr)(i64 begin, i64 end, const P* pos, const C* crd, const V* values, const Dense<V>& d);
   /// The sums of CSR rows: out = alpha * sums + beta * out; there is no x. Null without AVX-512.
   void (*row_sums)(i64 begin, i64 end, const P* pos, const V* values, const Dense<V>& d);
-  /// Bitmap rows of words_per_row u64 words each; pos[row] is the row's first value; `limit` values may be read in all.
-  void (*bitmap)(i64 begin, i64 end, const u64* words, i64 words_per_row, const P* pos, const V* values, i64 limit,
-                 i64 cols, const Dense<V>& d);
+  /// Bitmap rows of words_per_row u64 words each, times a vector: pos has rows + 1 entries, of each row's first value;
+  /// `limit` values may be read in all.
+  void (*bitmap_vector)(i64 begin, i64 end, const u64* words, i64 words_per_row, const P* pos, const V* values,
+                        i64 limit, i64 cols, const Dense<V>& d);
   /// Block rows of BSR, blocks of 3 x 3, times a vector. Null without AVX2.
   void (*bsr_3x3_vector)(i64 begin, i64 end, const P* pos, const C* crd, const V* values, const Dense<V>& d);
   /// Blocks of br x bc, br a multiple of 8, times at most few_columns. Null without AVX-512.

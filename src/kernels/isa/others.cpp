@@ -8,10 +8,10 @@
 
 namespace strata::kernels::STRATA_ISA {
 
-#define STRATA_OTHERS(V)                                                                            \
-  template void bitmap(i64, i64, const u64*, i64, const i32*, const V*, i64, i64, const Dense<V>&); \
-  template void bitmap(i64, i64, const u64*, i64, const i64*, const V*, i64, i64, const Dense<V>&); \
-  template void fibres(i64, const V* const*, V* const*, i64, const V*, i64, i64);                   \
+#define STRATA_OTHERS(V)                                                                                   \
+  template void bitmap_vector(i64, i64, const u64*, i64, const i32*, const V*, i64, i64, const Dense<V>&); \
+  template void bitmap_vector(i64, i64, const u64*, i64, const i64*, const V*, i64, i64, const Dense<V>&); \
+  template void fibres(i64, const V* const*, V* const*, i64, const V*, i64, i64);                          \
   template void dia(i64, i64, const i64*, i64, const V*, i64, bool, i64, const Dense<V>&);
 STRATA_OTHERS(float)
 STRATA_OTHERS(double)

@@ -7,7 +7,7 @@ namespace strata::kernels::STRATA_ISA {
 #define STRATA_TEXT2(x) #x
 #define STRATA_TEXT(x) STRATA_TEXT2(x)
 #define STRATA_INDEXED(V, P, C) \
-  {csr<V, P, C>, complex_csr<V, P, C>, STRATA_ROW_SUMS(V, P), bitmap<V, P>, STRATA_BLOCKS(V, P, C)},
+  {csr<V, P, C>, complex_csr<V, P, C>, STRATA_ROW_SUMS(V, P), bitmap_vector<V, P>, STRATA_BLOCKS(V, P, C)},
 #define STRATA_TILED(V, P, C) {tiled<V, P, C>},
 #define STRATA_LOOPS(V)                                                                        \
   {                                                                                            \

@@ -59,7 +59,7 @@ void hold_blocks(const Unit& u, Order& o) {
   if (!number || !o.dense_result || o.along >= 0 || u.mask >= 0 || u.skew || u.others || o.tile >= 0 ||
       u.combine == merging::Combine::first)
     return;
-  std::vector<int> outside, held, dense, sums, sums_inside;
+  std::vector<int> outside, outer, held, dense, sums, sums_inside;
   for (const int i : o.indices) {
     const bool walked = is_walked(u, o, i), inside = is_inside(u, i) && !(walked && !u.is_output(i));
     if (inside &&
@@ -67,28 +67,33 @@ void hold_blocks(const Unit& u, Order& o) {
       return;
     if (u.is_output(i)) (inside ? held : u.is_of_dense_alone(i) ? dense : outside).push_back(i);
     else (inside ? sums_inside : sums).push_back(i);
+    if (!inside && !(u.is_output(i) && u.is_of_dense_alone(i))) outer.push_back(i);
   }
   // (In the order of the result's dimensions: the last ones lie side by side.)
   std::ranges::sort(held, {}, [&](int i) { return std::ranges::find(u.output, i) - u.output.begin(); });
-  if (held.empty() || sums.empty() || std::ranges::find(sums, o.indices.front()) != sums.end()) return;
+  // What operands store outside of blocks is walked in their order. Where rows of blocks come behind a sum, all that
+  // one block adds to them is what stays in registers.
+  const bool scatters = !std::ranges::is_partitioned(outer, [&](int i) { return u.is_output(i); });
+  const bool sums_all = std::ranges::find(sums, o.indices.front()) != sums.end();
+  if (held.empty() || sums.empty() || (scatters ? sums_inside.empty() : sums_all)) return;
   for (std::size_t k = 0; k < u.accesses.size(); ++k)
     if (!u.accesses[k].dense && !is_in_blocks(u, o, k)) return;
-  // What operands store outside of blocks is walked in their order: rows of blocks, then what is summed.
-  for (auto i = o.indices.begin(); i != o.indices.end(); ++i)
-    if (!is_inside(u, *i) && u.is_output(*i) && !u.is_of_dense_alone(*i) &&
-        std::any_of(o.indices.begin(), i, [&](int before) { return !u.is_output(before); }))
-      return;
+  if (scatters) outside = outer, sums.clear();
   const auto ordered = [&](const std::vector<std::vector<int>>& parts) {
     std::vector<int> out;
     for (const auto& part : parts) out.insert(out.end(), part.begin(), part.end());
     return out;
   };
   const bool along = !dense.empty() && dense.back() == u.output.back();
-  // Of fill-in that is missing, rows of many values are left out.
-  constexpr std::int64_t few_columns = 8;
-  if (along && u.drops_fill_in && u.extents[static_cast<std::size_t>(dense.back())] > few_columns) return;
+  // Of fill-in that is missing, rows of many values are left out: of shorter ones the jump takes longer.
+  constexpr std::int64_t longest_row = 128;  ///< bytes
+  const auto row = [&] {
+    return u.extents[static_cast<std::size_t>(dense.back())] * static_cast<std::int64_t>(size_of(t));
+  };
+  if (along && u.drops_fill_in && row() > longest_row) return;
   std::vector<int> order = ordered({outside, held, dense, sums, sums_inside});
   int tile = along ? tile_of(u, order) : -1;
+  if (scatters && tile < 0) return;  // what one block adds lies in vectors of its rows as it is
   if (dense.empty() && lie_in_vectors(u, held.back())) {
     tile = held.back();
     held.pop_back();

@@ -154,7 +154,11 @@ static std::optional<Loops> loops_in_place(const NestProblem& problem, std::stri
 std::optional<Loops> make_loops(const NestProblem& problem, std::string& why, bool strips, bool turns) {
   auto loops = loops_in_place(problem, why, strips);
   if (!loops) return std::nullopt;
-  if (const auto copied = with_rows_together(problem, *loops)) return loops_in_place(*copied, why, strips);
+  if (const auto copied = with_rows_together(problem, *loops)) {
+    auto out = loops_in_place(*copied, why, strips);
+    if (out) out->column = loops->unit.names[static_cast<std::size_t>(loops->order.indices.back())];
+    return out;
+  }
   std::vector<int> turned;
   if (const auto columns = turns ? with_columns_last(problem, *loops, turned) : std::nullopt)
     if (auto other = loops_in_place(*columns, why, strips);
@@ -213,7 +217,9 @@ std::string Loops::emit_main(const Loops& tiny, std::span<const Tensor> inputs, 
 
 std::string Loops::describe(bool code) const {
   std::string moved;
-  if (!turned.empty()) moved = "dense operands as copies along " + column + ", and the result is turned row by row\n";
+  if (!column.empty())
+    moved = "dense operands as copies along " + column +
+            (turned.empty() ? "\n" : ", and the result is turned row by row\n");
   if (wide)
     moved += "long sums in " + std::string(name_of(wide->unit.compute)) +
              ", by a kernel of their own, where more than " + std::to_string(planning::long_sum) +

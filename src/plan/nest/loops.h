@@ -9,7 +9,7 @@ namespace strata::direct {
 struct Loops {
   std::vector<Blocked> cuts;     ///< one after the other
   std::vector<int> turned = {};  ///< of a dense result: its dimension d is dimension turned[d] of what the loops make,
-  std::string column = {};       ///< ... which has this index last
+  std::string column = {};       ///< ... which has this index last; dense operands are copies that lie along it
   Assignment assignment;
   Unit unit;
   Order order;

@@ -98,7 +98,8 @@ std::optional<NestProblem> with_rows_together(const NestProblem& problem, const 
 }
 
 std::optional<NestProblem> with_columns_last(const NestProblem& problem, const Loops& loops, std::vector<int>& turned) {
-  constexpr double little = 65536;  // innermost iterations
+  constexpr double little = 65536;   // innermost iterations
+  constexpr double least_reads = 2;  // of a value, for which a copy pays
   const Unit& u = loops.unit;
   const Order& o = loops.order;
   NestProblem out = problem;
@@ -107,22 +108,27 @@ std::optional<NestProblem> with_columns_last(const NestProblem& problem, const L
   if (!o.dense_result || o.along >= 0 || o.tile >= 0 || !number || u.mask >= 0 || problem.constraints.given ||
       o.visits < little || indices.size() < 2 || !problem.strides.empty())
     return {};
-  // Blocks as wide as a vector, and diagonals, have vectors of their own.
-  if (!loops.cuts.empty() && u.extents[static_cast<std::size_t>(o.indices.back())] >= lanes_of(u.compute)) return {};
   std::set<std::string> stored;  // by sparse operands
   for_each_access(problem.assignment.value, [&](const Expression& e) {
     if (problem.operands.at(e.node().name).format().is_all_dense()) return;
     const auto of_access = *plain_indices(e);
     stored.insert(of_access.begin(), of_access.end());
   });
-  if (!stored.contains(indices.back())) return {};
   const auto length = [&](const std::string& i) { return stored.contains(i) ? 0 : problem.extents.at(i); };
-  const auto longest = std::ranges::max_element(indices, {}, length);
+  // Rows of the result stay where they are if their loop has nothing to search.
+  const auto longest =
+      stored.contains(indices.back()) ? std::ranges::max_element(indices, {}, length) : indices.end() - 1;
   if (length(*longest) < least_row) return {};
   Copies copies{problem, *longest};
   copies.collect(problem.assignment.value);
   const auto at = longest - indices.begin();
+  const bool stays = longest + 1 == indices.end();
+  const auto copied = static_cast<double>(copies.rows) * static_cast<double>(length(*longest));
+  if (stays && (copies.made.empty() || o.visits < least_reads * copied)) return {};
   out.operands = std::move(copies).problem().operands;
+  if (stays) return out;
+  // Blocks as wide as a vector, and diagonals, have vectors of their own.
+  if (!loops.cuts.empty() && u.extents[static_cast<std::size_t>(o.indices.back())] >= lanes_of(u.compute)) return {};
   std::rotate(indices.begin() + at, indices.begin() + at + 1, indices.end());
   const int last = static_cast<int>(indices.size()) - 1;
   for (int d = 0; d <= last; ++d) turned.push_back(d < at ? d : d == at ? last : d - 1);

@@ -9,8 +9,8 @@ namespace strata::direct {
 std::optional<NestProblem> with_rows_together(const NestProblem& problem, const Loops& loops);
 
 /// C(k,j) = sum(i, X(k,i) * A(i,j)) as C(j,k), over copies that lie along k: each element of A meets a vector then, and
-/// not one value after the other. `turned`: dimension d of the result is dimension turned[d] of that problem's. Nothing
-/// where A has not the last index of the result alone, and where there is little to do.
+/// not one value after the other. `turned`: dimension d of the result is dimension turned[d] of that problem's; empty
+/// where A has not the last index of the result, whose rows lie along k then. Nothing where there is little to do.
 std::optional<NestProblem> with_columns_last(const NestProblem& problem, const Loops& loops, std::vector<int>& turned);
 
 }  // namespace strata::direct

@@ -1,5 +1,7 @@
 """Sums over operands in blocks, whose rows are held in registers: any tree, semiring, shape and dtype, against NumPy."""
 
+import re
+
 import numpy as np
 import pytest
 
@@ -19,16 +21,21 @@ FORMATS = [
     "(i, j) -> (j / 4: dense, i / 2: compressed, i % 2: dense, j % 4: dense)",
 ]
 TEXTS = {
-    "y(i) = relu(A(i,j)) * x(j)": lambda A, x, X, d: np.maximum(A, 0) @ x,
-    "y(i) = A(i,j) * x(j) * d(i)": lambda A, x, X, d: (A @ x) * d,
-    "y(j) = relu(A(i,j)) * d(i)": lambda A, x, X, d: np.maximum(A, 0).T @ d,
-    "Y(i,k) = relu(A(i,j)) * X(j,k)": lambda A, x, X, d: np.maximum(A, 0) @ X,
-    "Y(i,k) = relu(A(i,j) * X(j,k)) * d(i)": lambda A, x, X, d: (
+    "y(i) = relu(A(i,j)) * x(j)": lambda A, x, X, d, D: np.maximum(A, 0) @ x,
+    "y(i) = A(i,j) * x(j) * d(i)": lambda A, x, X, d, D: (A @ x) * d,
+    "y(j) = relu(A(i,j)) * d(i)": lambda A, x, X, d, D: np.maximum(A, 0).T @ d,
+    "Y(i,k) = relu(A(i,j)) * X(j,k)": lambda A, x, X, d, D: np.maximum(A, 0) @ X,
+    "Y(i,k) = relu(A(i,j) * X(j,k)) * d(i)": lambda A, x, X, d, D: (
         np.maximum(A[:, :, None] * X[None], 0).sum(1) * d[:, None]
     ),
-    "Y(i,k) = A(i,j) * X(j,k) + A(i,j) * x(j)": lambda A, x, X, d: A @ X + (A @ x)[:, None],
-    "c(i) = max(j, A(i,j) * A(i,j) * x(j))": lambda A, x, X, d: (A * A * x).max(1),
-    "s() = abs(A(i,j)) * x(j)": lambda A, x, X, d: (np.abs(A) @ x).sum(),
+    "Y(i,k) = A(i,j) * X(j,k) + A(i,j) * x(j)": lambda A, x, X, d, D: A @ X + (A @ x)[:, None],
+    "c(i) = max(j, A(i,j) * A(i,j) * x(j))": lambda A, x, X, d, D: (A * A * x).max(1),
+    "s() = abs(A(i,j)) * x(j)": lambda A, x, X, d, D: (np.abs(A) @ x).sum(),
+    # What a block adds to rows of the result, which other blocks add to as well.
+    "Y(j,k) = relu(A(i,j)) * D(i,k)": lambda A, x, X, d, D: np.maximum(A, 0).T @ D,
+    "Y(j,k) = A(i,j) * D(i,k) * x(j) * d(i)": lambda A, x, X, d, D: (A.T @ (D * d[:, None])) * x[:, None],
+    "Y(k,j) = D(i,k) * A(i,j)": lambda A, x, X, d, D: D.T @ A,
+    "Y(j,k) = max(i, A(i,j) * D(i,k))": lambda A, x, X, d, D: (A[:, :, None] * D[:, None]).max(0),
 }
 
 
@@ -40,7 +47,7 @@ def operands(rng, dtype, divides):
         return rng.integers(-4, 5, shape).astype(dtype)
 
     A = np.where(rng.random((rows, columns)) < 0.2, integers(rows, columns), np.zeros((), dtype))
-    return dict(A=A, x=integers(columns), X=integers(columns, width), d=integers(rows))
+    return dict(A=A, x=integers(columns), X=integers(columns, width), d=integers(rows), D=integers(rows, width))
 
 
 @pytest.mark.parametrize("format", FORMATS)
@@ -54,7 +61,7 @@ def test_sums(seed, format, settings):
     for text, expected in TEXTS.items():
         if dtype == "complex128" and ("relu" in text or "max" in text):
             continue
-        given = {n: a for n, a in arrays.items() if f"{n}(" in text}
+        given = {n: a for n, a in arrays.items() if re.search(rf"\b{n}\(", text)}
         given["A"] = st.asarray(arrays["A"]).to(format)
         got = np.asarray(st.evaluate(text, **given))
         np.testing.assert_allclose(got, expected(**arrays), rtol=1e-6, err_msg=text)
@@ -81,16 +88,18 @@ def test_semirings(format, semiring, dtype, settings):
     rng = np.random.default_rng([44, FORMATS.index(format)])
     settings.engine = "interpreter"
     arrays = operands(rng, dtype, divides=dtype != "float32")
-    A, x, X = arrays["A"], arrays["x"], arrays["X"]
+    A, x, X, D = arrays["A"], arrays["x"], arrays["X"], arrays["D"]
     if dtype != "int64":
         A[A == 4] = np.inf
         A[:3][A[:3] == 3] = np.nan
-        X[X == 1] = -np.inf
+        X[X == 1] = D[D == 1] = -np.inf
     stored = st.asarray(A).to(format)
     y = np.asarray(st.evaluate("y(i) = A(i,j) * x(j)", A=stored, x=x, semiring=semiring))
     np.testing.assert_array_equal(y, in_semiring(semiring, A, x[:, None])[:, 0])
     Y = np.asarray(st.evaluate("Y(i,k) = A(i,j) * X(j,k)", A=stored, X=X, semiring=semiring))
     np.testing.assert_array_equal(Y, in_semiring(semiring, A, X))
+    Y = np.asarray(st.evaluate("Y(j,k) = A(i,j) * D(i,k)", A=stored, D=D, semiring=semiring))
+    np.testing.assert_array_equal(Y, in_semiring(semiring, A.T, D))
 
 
 def test_long_rows_keep_their_digits():

@@ -146,6 +146,21 @@ def test_more_dimensions(format, shape):
     np.testing.assert_array_equal(turned @ A, turned @ matrix)
 
 
+@pytest.mark.parametrize("format", [*FORMATS, "DCSR", "bitmap"])
+def test_columns_of_a_dense_operand_become_rows_first(format):
+    """Where each value is read often enough; the result has its rows already, and nothing is turned back."""
+    x, matrix = operands(64, 144, 160)
+    columns = x.T
+    A, matrix = stored(matrix.T, format)
+    np.testing.assert_array_equal(A @ columns, matrix @ columns)
+    np.testing.assert_array_equal(A @ columns[::-1, ::-1], matrix @ columns[::-1, ::-1])
+    text = "C(i,k) = max(j, A(i,j) * X(j,k))"
+    want = (matrix[:, :, None] * columns[None]).max(axis=1)
+    np.testing.assert_array_equal(st.evaluate(text, A=A, X=columns), want)
+    if format in ("CSC", "COO", "ELL", "DCSR"):
+        assert "copies along k" in st.explain("C(i,k) = A(i,j) * X(j,k)", A=A, X=columns)
+
+
 def test_conjugates():
     rng = np.random.default_rng(6)
     x = rng.integers(-3, 4, (600, 40)) + 1j * rng.integers(-3, 4, (600, 40))
