@@ -84,7 +84,7 @@ Stmt Nest::sum_of_block(int var, const Place& at) {
   return ir::branch(inside, whole, part);
 }
 
-void Results::put_sums_of_lanes(const Place& at, Stmts& out) {
+void Results::put_sums_of_lanes(const Place& at, const std::function<Value(Value)>& with_absent, Stmts& out) {
   constexpr std::size_t together = 4;  ///< sums that one vector takes
   const std::size_t places = at.held.size();
   // Those of the last variable follow one another in memory.
@@ -96,7 +96,7 @@ void Results::put_sums_of_lanes(const Place& at, Stmts& out) {
     for (std::size_t k = 0; k < (several ? together : 1); ++k) each.push_back(joined_total(out, p + k).re);
     Place place = held_place(at, p);
     place.group = {0, static_cast<int>(each.size())};
-    const Value all = joined_lanes(std::move(each), out);
+    const Value all = with_absent(joined_lanes(std::move(each), out));
     put(place, {nullptr, cast(all, total_.compute(), in_.compute)}, out);
   }
 }

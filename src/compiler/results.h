@@ -40,7 +40,7 @@ class Results : protected Totals {
 
   // --- held.cpp ---
   /// The totals of all places, each of which is the sum of its lanes.
-  void put_sums_of_lanes(const Place& at, Stmts& out);
+  void put_sums_of_lanes(const Place& at, const std::function<Value(Value)>& with_absent, Stmts& out);
 
   // --- slots.cpp ---
   /// Is every slot below these positions taken with its own coordinates, also where they share some, as nothing is kept

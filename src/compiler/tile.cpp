@@ -26,20 +26,21 @@ Stmt Results::accumulate_piece(int var, const Place& at) {
   register_open_ = true;
   out.push_back(emit(var, at));
   register_open_ = false;
+  const Expr some_absent = in_.others ? ir::lt(ir::var(count_), this->places(var)) : nullptr;
+  const auto with_absent = [&](Value all) {
+    if (!some_absent) return all;
+    all = named("all", all, out);
+    const Value more = total_.broadcast(cast(constant(*in_.others), in_.compute, total_.compute()), all.lanes());
+    return total_.either(some_absent, joined(all, more), all);
+  };
   if (in_.lanes_of_sum && !at.held.empty()) {
-    put_sums_of_lanes(at, out);
+    put_sums_of_lanes(at, with_absent, out);
     return ir::block(std::move(out));
   }
-  const Expr some_absent = in_.others ? ir::lt(ir::var(count_), this->places(var)) : nullptr;
   for (std::size_t t = 0; t < places * groups; ++t) {
     Place place = held_place(at, t / groups);
     place.group = at.groups[t % groups];
-    Value all = joined_total(out, t);
-    if (some_absent) {
-      all = named("all", all, out);
-      const Value more = total_.broadcast(cast(constant(*in_.others), in_.compute, total_.compute()), all.lanes());
-      all = total_.either(some_absent, joined(all, more), all);
-    }
+    Value all = with_absent(joined_total(out, t));
     if (!outside_.empty())
       all = total_.either(ir::var(open_.found, {DType::boolean, 1}),
                           named("all", times_factors(total_, all, place, out), out), all);
@@ -131,7 +132,7 @@ Stmt Results::leaf_of_piece(const Place& given) {
     }
   }
   if (certain || !at.held.empty()) present = nullptr;
-  if (in_.others) add.push_back(ir::assign(count_, ir::var(count_) + 1));
+  if (in_.others) add.push_back(ir::assign(count_, ir::var(count_) + (in_.lanes_of_sum ? in_.lanes : 1)));
   if (!open_.found.empty()) add.push_back(ir::assign(open_.found, ir::bool_const(true)));
   const Stmt all = ir::block(std::move(add));
   out.push_back(present ? ir::branch(present, all) : all);

@@ -325,6 +325,9 @@ void Values::hoist(int var, Place& at, Stmts& out) {
 }
 
 bool has_lanes(const Computation& in, const std::function<bool(int)>& moves) {
+  // What truths are made of has another dtype than they.
+  const ElementwiseNode& root = in.nodes.back();
+  const DType t = in.compute == DType::boolean && root.kind != ElementwiseNode::access ? root.compute : in.compute;
   std::vector<char> moving(in.nodes.size(), 0);
   for (std::size_t k = 0; k < in.nodes.size(); ++k) {
     const ElementwiseNode& node = in.nodes[k];
@@ -333,8 +336,8 @@ bool has_lanes(const Computation& in, const std::function<bool(int)>& moves) {
       if (moving[static_cast<std::size_t>(a)]) moving[k] = 1;
     if (!moving[k]) continue;
     if (node.kind == ElementwiseNode::access) {
-      if (node.conjugate || ir::compute_dtype(node.dtype) != in.compute) return false;
-    } else if (!node_has_lanes(node, in.compute)) {
+      if (node.conjugate || ir::compute_dtype(node.dtype) != t) return false;
+    } else if (!node_has_lanes(node, t)) {
       return false;
     }
   }

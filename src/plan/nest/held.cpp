@@ -55,8 +55,8 @@ int tail_of(const Unit& u, const Access& a) {
 void hold_blocks(const Unit& u, Order& o) {
   constexpr std::int64_t largest = 32;  ///< extents that stand in the text
   const DType t = u.compute;
-  const bool number = t == DType::f32 || t == DType::f64 || t == DType::i32 || t == DType::i64;
-  if (!number || !o.dense_result || o.along >= 0 || u.mask >= 0 || u.skew || u.others || o.tile >= 0 ||
+  const bool served = t == DType::f32 || t == DType::f64 || t == DType::i32 || t == DType::i64 || t == DType::boolean;
+  if (!served || !o.dense_result || o.along >= 0 || u.mask >= 0 || u.skew || o.tile >= 0 ||
       u.combine == merging::Combine::first)
     return;
   std::vector<int> outside, outer, held, dense, sums, sums_inside;
@@ -75,7 +75,7 @@ void hold_blocks(const Unit& u, Order& o) {
   // one block adds to them is what stays in registers.
   const bool scatters = !std::ranges::is_partitioned(outer, [&](int i) { return u.is_output(i); });
   const bool sums_all = std::ranges::find(sums, o.indices.front()) != sums.end();
-  if (held.empty() || sums.empty() || (scatters ? sums_inside.empty() : sums_all)) return;
+  if (held.empty() || sums.empty() || (scatters ? sums_inside.empty() || u.others : sums_all)) return;
   for (std::size_t k = 0; k < u.accesses.size(); ++k)
     if (!u.accesses[k].dense && !is_in_blocks(u, o, k)) return;
   if (scatters) outside = outer, sums.clear();

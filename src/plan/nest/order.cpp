@@ -235,12 +235,13 @@ class Model {
     // What no element reaches must keep the fill: beside a mask its start would stay instead.
     const bool starts_elsewhere = u_.mask >= 0 && !u_.absent.same_bits(u_.fill);
     const bool by_row = counts_by_row(order);
-    if ((u_.others || starts_elsewhere) && !by_row && !std::is_sorted(summed.begin(), summed.end()))
-      return refuse([&] {
-        return std::string(u_.others ? "a reduction that counts what is absent"
-                                     : "a reduction under a mask, whose start is not the fill,") +
-               " must be complete before the next begins: " + inside_a_sum(order, summed);
-      });
+    const bool open = (u_.others || starts_elsewhere) && !by_row && !std::is_sorted(summed.begin(), summed.end());
+    const auto incomplete = [&] {
+      return std::string(u_.others ? "a reduction that counts what is absent"
+                                   : "a reduction under a mask, whose start is not the fill,") +
+             " must be complete before the next begins: " + inside_a_sum(order, summed);
+    };
+    if (open && (starts_elsewhere || constraints_.given)) return refuse(incomplete);
     if (u_.skew && order[0] != u_.skew->index)
       return refuse([&] { return name(u_.skew->index) + " moves the places of the result, and must be outermost"; });
     if (out.dense_tail > 0) {  // a block takes sums in any order
@@ -273,6 +274,11 @@ class Model {
       formats[k] = conversion::levels_in_order(dims, top);
       out.convert[k] = formats[k];
       cost += cost_to_convert(k, dims);
+    }
+    if (open) {  // unless all rows of a block are
+      Order held = out;
+      hold_blocks(u_, held);
+      if (held.held.empty()) return refuse(incomplete);
     }
     // Loops: how often each is entered, and what one entry walks.
     std::vector<std::size_t> level(n, 0);

@@ -19,7 +19,7 @@ bool lies_along(const Access& a, int index) {
 
 int tile_of(const Unit& u, const std::vector<int>& order) {
   const DType t = u.compute;
-  const bool number = t == DType::f32 || t == DType::f64 || is_integer(t);
+  const bool number = t == DType::f32 || t == DType::f64 || is_integer(t) || t == DType::boolean;
   if (!((number && lanes_of(t) > 1) || is_complex(t)) || u.mask >= 0 || u.skew ||
       u.combine == merging::Combine::first || u.output.empty() || (!u.strides.empty() && u.strides.back() != 1))
     return -1;

@@ -121,8 +121,8 @@ std::vector<Lazy> Counted::inputs() const {
   return out;
 }
 
-/// Does some term of each element miss? So it is where a factor stores fewer elements in its fullest row than there are
-/// places, if a row has all that is reduced.
+/// Does some term of each element miss? So it is where a factor stores fewer coordinates of what is reduced, in its
+/// fullest row or in all diagonals, than there are places.
 bool Counted::all_have_absent(std::span<const Tensor> inputs) const {
   const Unit& u = counts->unit;
   const auto is_reduced = [&](int index) { return u.summed[static_cast<std::size_t>(index)] != 0; };
@@ -130,13 +130,13 @@ bool Counted::all_have_absent(std::span<const Tensor> inputs) const {
   for (std::size_t k = 0; k < inputs.size(); ++k) {
     const Format& f = inputs[k].format();
     const auto& indices = u.accesses[k].indices;
-    const int last = f.num_levels() - 1;
-    if (reduced != 1 || f.num_parts() != 1 || !f.is_identity() || f.num_batch_levels() > 0 ||
-        f.level(last).kind != LevelKind::compressed)
-      continue;
-    const int dim = f.spec().exprs[static_cast<std::size_t>(f.level(last).expr)].a;
-    if (!is_reduced(indices[static_cast<std::size_t>(dim)])) continue;
-    const IndexView pos(inputs[k].part().levels[static_cast<std::size_t>(last)].pos);
+    if (reduced != 1 || f.num_parts() != 1 || !f.is_identity() || f.num_batch_levels() > 0) continue;
+    const auto levels = f.levels();
+    const auto l = std::ranges::find_if(levels, [&](const Level& level) {
+      return is_reduced(indices[static_cast<std::size_t>(f.spec().exprs[static_cast<std::size_t>(level.expr)].a)]);
+    });
+    if (l == levels.end() || l->kind != LevelKind::compressed) continue;
+    const IndexView pos(inputs[k].part().levels[static_cast<std::size_t>(l - levels.begin())].pos);
     std::int64_t most = 0;
     for (std::int64_t row = 0; row + 1 < pos.size; ++row) most = std::max(most, pos[row + 1] - pos[row]);
     if (most < places) return true;

@@ -242,3 +242,30 @@ def test_sums_inside_of_sums_have_factors_of_their_own(columns, settings):
                     expected = np.einsum(text, t, *own)
                     got = st.einsum(text, T, *(f.astype(dtype) for f in own))
                     np.testing.assert_array_equal(np.asarray(got), expected)
+
+
+REDUCTIONS = {"max": np.maximum, "min": np.minimum, "any": np.logical_or, "all": np.logical_and}
+
+
+@pytest.mark.parametrize("format", [*FORMATS, "CSR", "COO", "DCSR", "ELL", "delta(4)", "bitmap", "DIA"])
+@pytest.mark.parametrize("dtype", ["float64", "float32", "int32", "bool"])
+def test_reductions_that_count_what_is_absent(format, dtype, settings):
+    """Rows of a block are complete together; truths are taken in vectors, whatever they are made of."""
+    rng = np.random.default_rng([45, FORMATS.index(format) if format in FORMATS else len(format)])
+    for rows, columns, width, density in ((48, 64, 16, 0.3), (32, 48, 40, 1), (17, 23, 3, 0.6), (16, 16, 1, 0.9)):
+        settings.engine = "auto" if width == 16 and dtype == "float32" else "interpreter"
+        A = rng.integers(1, 4, (rows, columns)) * (rng.random((rows, columns)) < density)
+        A[rows // 2, : columns // 2] = 0
+        A = (A * rng.choice([1, 1, -1], A.shape)).astype(dtype)
+        x, X = (rng.integers(-2, 6, shape).astype(dtype) for shape in (columns, (columns, width)))
+        if dtype.startswith("float"):
+            x[3], X[5, :1] = np.nan, np.inf
+            A[:, 3] = A[:, 5] = 1  # (absent times NaN is absent, in NumPy it is NaN)
+        stored = st.from_dense(A, format)
+        for name, ufunc in REDUCTIONS.items():
+            for text, terms in (
+                (f"y(i) = {name}(j, A(i,j) * x(j))", A * x),
+                (f"Y(i,k) = {name}(j, A(i,j) * X(j,k))", A[:, :, None] * X[None]),
+            ):
+                got = np.asarray(st.evaluate(text, A=stored, **({"X": X} if "k" in text else {"x": x})))
+                np.testing.assert_array_equal(got, ufunc.reduce(terms, axis=1), err_msg=f"{text} {rows} {width}")
