@@ -275,6 +275,7 @@ class Model {
       out.convert[k] = formats[k];
       cost += cost_to_convert(k, dims);
     }
+    if (dense_result_ && !constraints_.given) out.tile = tile_of(u_, order);
     if (open) {  // unless all rows of a block are
       Order held = out;
       hold_blocks(u_, held);
@@ -302,7 +303,6 @@ class Model {
       });
     if (constraints_.assembly == ResultAssembly::workspace && workspace < 0)
       return refuse([&] { return "no index of the result stands inside a sum: nothing is to be gathered"; });
-    if (dense_result_ && !constraints_.given) out.tile = tile_of(u_, order);
     const double width =
         out.tile < 0 ? 1 : std::min(extent(out.tile), static_cast<double>(tile_vectors * lanes_of(u_.compute)));
     bool vectors = false;  // does the innermost loop run along dense memory?
