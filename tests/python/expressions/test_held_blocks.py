@@ -269,3 +269,24 @@ def test_reductions_that_count_what_is_absent(format, dtype, settings):
             ):
                 got = np.asarray(st.evaluate(text, A=stored, **({"X": X} if "k" in text else {"x": x})))
                 np.testing.assert_array_equal(got, ufunc.reduce(terms, axis=1), err_msg=f"{text} {rows} {width}")
+
+
+@pytest.mark.parametrize("format", [*FORMATS, "CSR", "COO", "DCSR", "ELL", "delta(4)", "bitmap", "DIA"])
+def test_or_and_in_vectors(format, settings):
+    """Gathered and scattered, of any dtype."""
+    rng = np.random.default_rng(46)
+    settings.engine = "interpreter"
+    for (rows, columns, width), dtype in zip(
+        ((48, 64, 16), (17, 23, 40), (32, 48, 3), (7, 9, 130)), ("float32", "float64", "uint8", "bool"), strict=True
+    ):
+        A = (rng.integers(0, 3, (rows, columns)) * (rng.random((rows, columns)) < 0.3)).astype(dtype)
+        X, D = (rng.integers(0, 2, (n, width)).astype(dtype) for n in (columns, rows))
+        gathered, scattered = ((a != 0).astype(int) @ (b != 0) > 0 for a, b in ((A, X), (A.T, D)))
+        stored = st.from_dense(A, format)
+        for text, given, want in (
+            ("Y(i,k) = A(i,j) * X(j,k)", {"X": X}, gathered),
+            ("Y(j,k) = A(i,j) * D(i,k)", {"D": D}, scattered),
+            ("Y(k,j) = D(i,k) * A(i,j)", {"D": D}, scattered.T),
+        ):
+            got = np.asarray(st.evaluate(text, A=stored, semiring="or-and", **given))
+            np.testing.assert_array_equal(got.astype(bool), want, err_msg=text)
