@@ -127,8 +127,8 @@ std::optional<NestProblem> with_columns_last(const NestProblem& problem, const L
   if (stays && (copies.made.empty() || o.visits < least_reads * copied)) return {};
   out.operands = std::move(copies).problem().operands;
   if (stays) return out;
-  // Blocks as wide as a vector, and diagonals, have vectors of their own.
-  if (!loops.cuts.empty() && u.extents[static_cast<std::size_t>(o.indices.back())] >= lanes_of(u.compute)) return {};
+  // Blocks wider than a vector, and diagonals, have vectors of their own.
+  if (!loops.cuts.empty() && u.extents[static_cast<std::size_t>(o.indices.back())] > lanes_of(u.compute)) return {};
   std::rotate(indices.begin() + at, indices.begin() + at + 1, indices.end());
   const int last = static_cast<int>(indices.size()) - 1;
   for (int d = 0; d <= last; ++d) turned.push_back(d < at ? d : d == at ? last : d - 1);
