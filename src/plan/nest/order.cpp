@@ -20,7 +20,7 @@ namespace strata::direct {
 namespace {
 
 constexpr double convert_cost = 30;                  ///< ns an element to store an operand in another order
-constexpr double turn_cost = 8;                      ///< ... rows or lists of a matrix by columns
+constexpr double turn_cost = 12;                     ///< ... rows or lists of a matrix by columns
 constexpr double rows_cost = 4;                      ///< ... in that which it has, by rows
 constexpr double step_cost = 1.5;                    ///< ns an iteration
 constexpr double tile_cost = 0.015;                  ///< ns a byte of values that are summed in registers;
