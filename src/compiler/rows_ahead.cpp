@@ -11,8 +11,6 @@ namespace {
 constexpr std::int64_t line = 64;       ///< bytes
 constexpr std::int64_t most_lines = 8;  ///< of a row that is not in pieces
 
-bool has(const Operand& o, int var) { return std::ranges::find(o.vars, var) != o.vars.end(); }
-
 /// The variable of the rows; -1: there is none.
 int row_variable(const Input& in) {
   if (in.tile >= 0) return in.tile;
@@ -28,7 +26,7 @@ bool has_chosen_rows(const Input& in, int k) {
   const int row = row_variable(in);
   const Operand& o = in.operands[static_cast<std::size_t>(k)];
   return row >= 0 && k != in.mask && o.dense && o.contiguous >= 0 &&
-         o.vars[static_cast<std::size_t>(o.contiguous)] == row && has(o, choosing_variable(in));
+         o.vars[static_cast<std::size_t>(o.contiguous)] == row && o.has(choosing_variable(in));
 }
 
 Expr Values::last_element(const Fiber& only, Stmts& out) {
@@ -112,10 +110,10 @@ void Values::prefetch_by_row(int var, const Place& at, const Expr& row, Stmts& o
     const Operand& o = operand(k);
     const bool is_row =
         o.dense && o.contiguous >= 0 && o.vars[static_cast<std::size_t>(o.contiguous)] == along && k != in_.mask;
-    if (!is_row || has(o, var) == has(o, chooser)) continue;
+    if (!is_row || o.has(var) == o.has(chooser)) continue;
     Place later = at;
     later.coordinate[static_cast<std::size_t>(along)] = ir::int_const(0);
-    if (has(o, var)) {
+    if (o.has(var)) {
       later.coordinate[static_cast<std::size_t>(var)] = row + rows;
       if (constant_extent(along) * static_cast<std::int64_t>(size_of(o.type.dtype)) < long_row) continue;
     } else {

@@ -105,31 +105,29 @@ bool Values::takes_places_in_vectors() const {
       std::ranges::find(in_.summed, 1) != in_.summed.end() ||
       (static_cast<std::size_t>(last) < in_.hints.size() && in_.hints[static_cast<std::size_t>(last)] != Hint::none))
     return false;
-  const auto along = [&](const Operand& o) { return std::ranges::find(o.vars, last) != o.vars.end(); };
   for (int k = 0; k < static_cast<int>(in_.operands.size()); ++k) {
     const Operand& o = operand(k);
     if (o.dense) {
-      if (along(o) && (o.contiguous < 0 || o.vars[static_cast<std::size_t>(o.contiguous)] != last)) return false;
+      if (o.has(last) && (o.contiguous < 0 || o.vars[static_cast<std::size_t>(o.contiguous)] != last)) return false;
     } else if ((k != in_.pattern && o.twin != in_.pattern) || o.missing ||
                o.type.levels.back().kind != LevelKind::dense) {
       return false;
     }
   }
-  return has_lanes(in_, [&](int k) { return operand(k).dense ? along(operand(k)) : !operand(k).type.shared_value; });
+  return has_lanes(in_, [&](int k) { return operand(k).dense ? operand(k).has(last) : !operand(k).type.shared_value; });
 }
 
 bool Values::moves(int k) const {
   const int along = in_.tile >= 0 ? in_.tile : in_.num_vars - 1;
   if (in_vectors_ && !operand(k).dense) return !operand(k).type.shared_value;
   if (in_.lanes_of_sum && operand(k).type.shared_value) return false;
-  if (in_.lanes_of_sum) return std::ranges::find(operand(k).vars, along) != operand(k).vars.end();
+  if (in_.lanes_of_sum) return operand(k).has(along);
   if (operand(k).tail > 0 && operand(k).vars.back() == along) return !operand(k).type.shared_value;
-  return operand(k).dense && std::ranges::find(operand(k).vars, along) != operand(k).vars.end();
+  return operand(k).dense && operand(k).has(along);
 }
 
 bool Values::is_held(int k) const {
-  return std::ranges::any_of(in_.held,
-                             [&](const HeldPlaces& h) { return std::ranges::count(operand(k).vars, h.var) > 0; });
+  return std::ranges::any_of(in_.held, [&](const HeldPlaces& h) { return operand(k).has(h.var); });
 }
 
 void Values::widen(Value& a, Value& b) const {

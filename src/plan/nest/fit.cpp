@@ -208,17 +208,14 @@ class Fitter {
     return std::ranges::all_of(input_.operands, [&](const merging::Operand& o) { return lies_along(o, var); });
   }
   static bool lies_along(const merging::Operand& o, int var) {
-    return std::ranges::find(o.vars, var) == o.vars.end() ||
-           (o.contiguous >= 0 && o.vars[static_cast<std::size_t>(o.contiguous)] == var) ||
+    return !o.has(var) || (o.contiguous >= 0 && o.vars[static_cast<std::size_t>(o.contiguous)] == var) ||
            (o.tail > 0 && o.vars.back() == var);
   }
 
   /// Does the sum, of which there is one, run over few terms in vectors? These keep its digits as they are.
   bool sums_few_in_vectors() const {
     const int last = input_.num_vars - 1;
-    const auto runs_along = [&](int k) {
-      return std::ranges::count(input_.operands[static_cast<std::size_t>(k)].vars, last) > 0;
-    };
+    const auto runs_along = [&](int k) { return input_.operands[static_cast<std::size_t>(k)].has(last); };
     return all_lie_along(last) && input_.summed.back() && input_.constants.back() > 0 && input_.lanes > 1 &&
            merging::has_lanes(input_, runs_along);
   }

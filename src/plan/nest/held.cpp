@@ -87,10 +87,9 @@ void hold_blocks(const Unit& u, Order& o) {
   const bool along = !dense.empty() && dense.back() == u.output.back();
   // Of fill-in that is missing, rows of many values are left out: of shorter ones the jump takes longer.
   constexpr std::int64_t longest_row = 128;  ///< bytes
-  const auto row = [&] {
-    return u.extents[static_cast<std::size_t>(dense.back())] * static_cast<std::int64_t>(size_of(t));
-  };
-  if (along && u.drops_fill_in && row() > longest_row) return;
+  if (along && u.drops_fill_in &&
+      u.extents[static_cast<std::size_t>(dense.back())] * static_cast<std::int64_t>(size_of(t)) > longest_row)
+    return;
   std::vector<int> order = ordered({outside, held, dense, sums, sums_inside});
   int tile = along ? tile_of(u, order) : -1;
   if (scatters && tile < 0) return;  // what one block adds lies in vectors of its rows as it is

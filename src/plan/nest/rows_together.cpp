@@ -114,21 +114,21 @@ std::optional<NestProblem> with_columns_last(const NestProblem& problem, const L
     const auto of_access = *plain_indices(e);
     stored.insert(of_access.begin(), of_access.end());
   });
-  const auto length = [&](const std::string& i) { return stored.contains(i) ? 0 : problem.extents.at(i); };
   // Rows of the result stay where they are if their loop has nothing to search.
-  const auto longest =
-      stored.contains(indices.back()) ? std::ranges::max_element(indices, {}, length) : indices.end() - 1;
+  const bool stays = !stored.contains(indices.back());
+  // Blocks wider than a vector, and diagonals, have vectors of their own.
+  if (!stays && !loops.cuts.empty() && u.extents[static_cast<std::size_t>(o.indices.back())] > lanes_of(u.compute))
+    return {};
+  const auto length = [&](const std::string& i) { return stored.contains(i) ? 0 : problem.extents.at(i); };
+  const auto longest = stays ? indices.end() - 1 : std::ranges::max_element(indices, {}, length);
   if (length(*longest) < least_row) return {};
   Copies copies{problem, *longest};
   copies.collect(problem.assignment.value);
-  const auto at = longest - indices.begin();
-  const bool stays = longest + 1 == indices.end();
   const auto copied = static_cast<double>(copies.rows) * static_cast<double>(length(*longest));
   if (stays && (copies.made.empty() || o.visits < least_reads * copied)) return {};
   out.operands = std::move(copies).problem().operands;
   if (stays) return out;
-  // Blocks wider than a vector, and diagonals, have vectors of their own.
-  if (!loops.cuts.empty() && u.extents[static_cast<std::size_t>(o.indices.back())] > lanes_of(u.compute)) return {};
+  const auto at = longest - indices.begin();
   std::rotate(indices.begin() + at, indices.begin() + at + 1, indices.end());
   const int last = static_cast<int>(indices.size()) - 1;
   for (int d = 0; d <= last; ++d) turned.push_back(d < at ? d : d == at ? last : d - 1);

@@ -154,8 +154,7 @@ bool LoopNest::sums_everywhere() const {
   return std::ranges::all_of(input().operands, [&](const merging::Operand& o) {
     const auto is_outside = [&](int v) { return v < inside; };
     // A factor that is known outside of the sum may say that nothing comes.
-    if (o.dense)
-      return !std::ranges::all_of(o.vars, is_outside) || std::ranges::find(o.vars, input().tile) != o.vars.end();
+    if (o.dense) return !std::ranges::all_of(o.vars, is_outside) || o.has(input().tile);
     for (std::size_t l = 0; l < o.vars.size(); ++l)
       if (is_outside(o.vars[l]) && o.type.levels[l].kind != LevelKind::dense) return false;
     return true;

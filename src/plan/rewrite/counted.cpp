@@ -5,6 +5,7 @@
 
 #include "base/checked.h"
 #include "convert/convert_elements.h"
+#include "format/recognise.h"
 #include "levels/index_view.h"
 #include "plan/nest/monoid.h"
 #include "plan/rewrite/fold.h"
@@ -131,12 +132,10 @@ bool Counted::all_have_absent(std::span<const Tensor> inputs) const {
     const Format& f = inputs[k].format();
     const auto& indices = u.accesses[k].indices;
     if (reduced != 1 || f.num_parts() != 1 || !f.is_identity() || f.num_batch_levels() > 0) continue;
-    const auto levels = f.levels();
-    const auto l = std::ranges::find_if(levels, [&](const Level& level) {
-      return is_reduced(indices[static_cast<std::size_t>(f.spec().exprs[static_cast<std::size_t>(level.expr)].a)]);
-    });
-    if (l == levels.end() || l->kind != LevelKind::compressed) continue;
-    const IndexView pos(inputs[k].part().levels[static_cast<std::size_t>(l - levels.begin())].pos);
+    int l = 0;  // the level of what is reduced
+    while (l < f.num_levels() && !is_reduced(indices[static_cast<std::size_t>(plain_dim(f, l))])) ++l;
+    if (l == f.num_levels() || f.level(l).kind != LevelKind::compressed) continue;
+    const IndexView pos(inputs[k].part().levels[static_cast<std::size_t>(l)].pos);
     std::int64_t most = 0;
     for (std::int64_t row = 0; row + 1 < pos.size; ++row) most = std::max(most, pos[row + 1] - pos[row]);
     if (most < places) return true;
