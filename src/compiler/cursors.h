@@ -51,6 +51,8 @@ struct Place {
   Expr passes;                          ///< does the mask let the value through, where no jump has asked? null: it does
   std::vector<compiler::Group> groups;  ///< inside the loop over the tile: of its piece
   compiler::Group group;                ///< ... which of them values are for
+  std::vector<std::vector<std::optional<Element>>> known_of_group =
+      {};  ///< per group: what is known of it in front of the loops inside
   std::vector<std::vector<Expr>> held =
       {};                           ///< places of a block that are summed at once: coordinates of its variables
   int chain = 0;                    ///< which of the totals takes the value, or which of these slots:
@@ -148,7 +150,7 @@ class Cursors {
   /// The coordinates of a variable that this call is for.
   Expr first_of(int var);
   Expr last_of(int var);
-  bool is_cut(int var) const { return var == 0 || (var == 1 && in_.cuts_second); }
+  bool is_cut(int var) const { return var == 0 || var == in_.also_cut; }
 
   Expr first_ = ir::var("begin"), last_ = ir::var("end");  ///< ... of variable 0
   std::map<int, Expr> batch_;                              ///< per operand that has batches: the present one

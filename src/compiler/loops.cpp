@@ -91,12 +91,18 @@ Stmt Nest::emit_tile(const Place& at) {
     return body;
   };
   const auto loop = [&](int vectors) {
+    const std::int64_t n = constant_extent(var);
     // What is stored may be stored twice, what is added may not.
-    const compiler::Pieces pieces{.lanes = in_.lanes, .vectors = vectors, .overlap = !inverted_ && !in_.joins};
-    const Expr all = extent(var);
-    return all->kind == ir::ValueNode::constant
-               ? loop_in_pieces(names_, letter(var), all->value.to_int64(), pieces, piece)
-               : loop_in_pieces(names_, letter(var), ir::int_const(0), all, pieces, piece);
+    const compiler::Pieces pieces{.lanes = in_.lanes,
+                                  .vectors = vectors,
+                                  .whole = n > 0 && n % in_.lanes == 0,
+                                  .overlap = !inverted_ && !in_.joins};
+    if (n > 0 && !is_cut(var)) return loop_in_pieces(names_, letter(var), n, pieces, piece);
+    const Expr first = first_of(var), last = last_of(var);
+    const Stmt any = loop_in_pieces(names_, letter(var), first, last, pieces, piece);
+    if (n == 0) return any;
+    return ir::branch(ir::eq(last - first, ir::int_const(n)), loop_in_pieces(names_, letter(var), n, pieces, piece),
+                      any);
   };
   if (inverted_ || !can_check_sums()) return loop(in_.vectors);
   return checked({in_.lanes, 1}, [&] { return loop(one_chain_ ? 1 : in_.vectors); });
@@ -483,6 +489,7 @@ Stmt Nest::enter(int var, Place at, const Expr& coordinate, const std::vector<Fi
   test = both(inside_bounds(var, at), test);
   at.in_bounds = false;
   if (var + 1 < in_.num_vars) hoist(var, at, out);
+  if (var == in_.tile && summed_from_ < 0) know_groups(at, out);
   const Expr idle = annihilated(var, at);
   Stmts before;
   if (idle) std::swap(before, out);

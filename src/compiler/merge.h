@@ -153,8 +153,9 @@ struct Input : Computation {
   std::vector<Hint> hints;              ///< per variable; simd: the innermost one, of the result
   std::vector<Bound> bounds;
   int lanes = 1;  ///< values of a vector, for sums over dense memory, and of a tile
-  /// Dense result: the last of its variables, behind which all are summed. No sparse operand has it, and `vectors`
-  /// vectors of it at a time stay in registers while the sums run (see tile.cpp). -1: none
+  /// Dense result: the last of its variables. No sparse operand has it, and `vectors` vectors of it at a time stay in
+  /// registers: sums, where all behind it are summed (see tile.cpp), and otherwise factors, where none are (see
+  /// scatter.cpp). -1: none
   int tile = -1;
   int vectors = 1;
   /// Dense result: places within its blocks, one variable behind the other, behind the tile if there is one; behind
@@ -163,8 +164,9 @@ struct Input : Computation {
   bool lanes_of_sum =
       false;  ///< ... and the innermost variable is taken in vectors, whose lanes are added up behind it
   RowPrefetch prefetch = {};
-  /// A call is for a part of the coordinates of variable 1 too: the outermost loop is too short to be cut alone.
-  bool cuts_second = false;
+  /// A call is for a part of the coordinates of this variable too: of 1, where the outermost loop is too short to be
+  /// cut alone; or of the tile, where that is a sum and no two calls are to add to the same places. -1: none
+  int also_cut = -1;
   bool identical_rows = false;  ///< rows of the pattern mostly come in blocks that share their coordinates
   /// A sum has so few that the compute dtype keeps enough of its digits; in a slot of a pattern it runs in vectors
   /// then.

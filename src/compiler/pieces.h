@@ -20,6 +20,7 @@ std::vector<Group> groups_of(std::int64_t count, int lanes);
 
 struct Pieces {
   int lanes = 1, vectors = 1;  ///< of a whole piece
+  bool whole = false;          ///< what they cut is so many whole vectors
   bool overlap = false;        ///< a last vector takes what others have had: there are `lanes` coordinates at least;
                                ///< otherwise what is less than a vector comes in halves of it
 };
@@ -27,7 +28,8 @@ struct Pieces {
 /// What stands for one piece, from this coordinate on. `whole`: it has all vectors.
 using Piece = std::function<ir::Stmt(const ir::Expr& first, const std::vector<Group>& groups, bool whole)>;
 
-/// [first, last), known when the kernel runs: whole pieces, then single vectors, then narrower ones, then one by one.
+/// [first, last), known when the kernel runs: whole pieces, then those of half as many vectors and so on, then narrower
+/// ones, then one by one.
 ir::Stmt loop_in_pieces(Names& names, const std::string& stem, const ir::Expr& first, const ir::Expr& last,
                         const Pieces& pieces, const Piece& body);
 /// [0, n): whole pieces, then one with what is left.

@@ -22,7 +22,7 @@ bool Results::absent_changes_nothing() const {
 }
 
 Stmt Results::leaf(const Place& at) {
-  if (!at.groups.empty()) return leaf_of_piece(at);
+  if (!at.groups.empty()) return register_open_ ? leaf_of_piece(at) : add_piece_to_row(at);
   Stmts out;
   if (register_open_ && in_.combine != Combine::first) return add_term(at);
   Element e = evaluate(static_cast<int>(in_.nodes.size()) - 1, at, out);
@@ -142,6 +142,16 @@ Expr Results::places(int var) {
   return out;
 }
 
+Expr Results::index_of(const Place& at) {
+  Expr index = in_.skew < 0 ? ir::int_const(0) : scalar(ScalarBinding::offset, -1, 0, "out_offset");
+  for (int v = 0; v < in_.num_vars; ++v)
+    if (!in_.summed[static_cast<std::size_t>(v)] || v == in_.skew)
+      index = index + (v == in_.contiguous ? at.coordinate[static_cast<std::size_t>(v)]
+                                           : at.coordinate[static_cast<std::size_t>(v)] *
+                                                 scalar(ScalarBinding::stride, -1, v, "out_stride_" + letter(v)));
+  return index + at.group.offset;
+}
+
 void Results::put(const Place& at, const Element& e, Stmts& out) {
   Stmts s;
   if (in_.pattern >= 0) {
@@ -155,14 +165,7 @@ void Results::put(const Place& at, const Element& e, Stmts& out) {
     put_on_diagonal(at, e.value, s);
   } else if (in_.dense_result) {
     const int b = buffer(BufferBinding::output, -1, 0, "out", arithmetic_.part(), true);
-    Expr index = in_.skew < 0 ? ir::int_const(0) : scalar(ScalarBinding::offset, -1, 0, "out_offset");
-    for (int v = 0; v < in_.num_vars; ++v)
-      if (!in_.summed[static_cast<std::size_t>(v)] || v == in_.skew)
-        index = index + (v == in_.contiguous ? at.coordinate[static_cast<std::size_t>(v)]
-                                             : at.coordinate[static_cast<std::size_t>(v)] *
-                                                   scalar(ScalarBinding::stride, -1, v, "out_stride_" + letter(v)));
-    meet(b, index + at.group.offset, at.passes ? arithmetic_.either(at.passes, e.value, constant(in_.absent)) : e.value,
-         s);
+    meet(b, index_of(at), at.passes ? arithmetic_.either(at.passes, e.value, constant(in_.absent)) : e.value, s);
   } else if (!tail_.empty()) {
     const int b = workspace_ >= 0 ? buffer(BufferBinding::row_values, -1, 0, "row", arithmetic_.part(), true)
                                   : buffer(BufferBinding::output, -1, 0, "out_values", arithmetic_.part(), true);

@@ -25,6 +25,8 @@ class Results : protected Totals {
   Stmt count_term(Place at);
   Expr places(int var);
   void put(const Place& at, const Element& e, Stmts& out);
+  /// Where the place stands in a dense result's memory.
+  Expr index_of(const Place& at);
   void put_on_diagonal(const Place& at, const Value& value, Stmts& out);
 
   // --- tile.cpp ---
@@ -37,6 +39,12 @@ class Results : protected Totals {
   Place held_place(const Place& at, std::size_t which) const;
   /// Evaluates what does not change itself below nodes that do.
   void know(Place& at, const std::vector<char>& changes, Stmts& out);
+
+  // --- scatter.cpp ---
+  /// What does not change in the loops behind the tile, of each group of its piece.
+  void know_groups(Place& at, Stmts& out);
+  /// Adds the values of a piece to a row of the result.
+  Stmt add_piece_to_row(const Place& at);
 
   // --- held.cpp ---
   /// The totals of all places, each of which is the sum of its lanes.

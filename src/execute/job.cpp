@@ -26,14 +26,14 @@ void call(const Job& job, const Arguments& args, i64 chunk) {
 
 void call(const Job& job, const Outputs& out, i64 chunk) {
   Arguments args(job.function, job.in, out);
-  if (job.second.empty()) return call(job, args, chunk);
-  const auto c = static_cast<std::size_t>(chunk);
+  if (job.windows.empty()) return call(job, args, chunk);
+  const Job::Window& window = job.windows[static_cast<std::size_t>(chunk)];
   for (std::size_t n = 0; n < job.function.scalars.size(); ++n) {
     const ScalarBinding& s = job.function.scalars[n];
-    if (s.kind == ScalarBinding::walk_begin) args.scalar(n) = job.second[c].first;
-    if (s.kind == ScalarBinding::walk_end) args.scalar(n) = job.second[c].second;
+    if (s.kind == ScalarBinding::walk_begin) args.scalar(n) = window.other_begin;
+    if (s.kind == ScalarBinding::walk_end) args.scalar(n) = window.other_end;
   }
-  job.executable.call(args.buffers(), args.scalars(), job.cuts[c], job.cuts[c] + 1, chunk);
+  job.executable.call(args.buffers(), args.scalars(), window.begin, window.end, chunk);
 }
 
 /// A value of an operand for each slot from `begin` on, as its row has it. `first`: the row of slot `begin`.

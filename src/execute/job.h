@@ -69,14 +69,14 @@ struct Job {
   Inputs in;
   Scalar absent;  ///< what combining leaves as it is; in the dtype of the result's values
   std::vector<std::int64_t> cuts;
-  /// Where the second loop is cut too: a chunk is for one coordinate of the first, cuts[chunk], and these of the
-  /// second.
-  std::vector<std::pair<std::int64_t, std::int64_t>> second = {};
+  /// Where another loop is cut too, in place of `cuts`: a chunk is for these coordinates of both.
+  struct Window {
+    std::int64_t begin, end, other_begin, other_end;
+  };
+  std::vector<Window> windows = {};
   std::variant<DenseResult, SlotResult, StripResult, AssembledResult, NumericResult> result;
 
-  std::int64_t chunks() const {
-    return second.empty() ? static_cast<std::int64_t>(cuts.size()) - 1 : static_cast<std::int64_t>(second.size());
-  }
+  std::int64_t chunks() const { return static_cast<std::int64_t>(windows.empty() ? cuts.size() - 1 : windows.size()); }
 };
 
 /// The arrays of the result: its values alone where it is dense or in a pattern. Nothing: the pattern of a numeric

@@ -5,6 +5,7 @@
 #include <bit>
 
 #include "base/part_dtype.h"
+#include "format/recognise.h"
 #include "levels/index_view.h"
 #include "plan/stats.h"
 #include "tensor/part_view.h"
@@ -16,11 +17,14 @@ namespace {
 using i64 = std::int64_t;
 using storage::LevelView;
 
-/// The stored elements of one part, and which levels say where in the result they are added.
+/// The stored elements of one part, or of one batch of it, and which levels say where in the result they are added.
 class Stored {
  public:
-  Stored(const Part& part, const std::vector<char>& in_output)
-      : format_(part.format), views_(level_views(part)), counts_(level_counts(part, views_)) {
+  Stored(const Part& part, const std::vector<char>& in_output, i64 batch)
+      : format_(part.format),
+        top_(part.format.num_batch_levels()),
+        views_(level_views(part, batch)),
+        counts_(level_counts(part, views_)) {
     for (int l = 0; l < format_.num_levels(); ++l) {
       int of_output = 0, of_sums = 0;
       count(format_.level(l).expr, in_output, of_output, of_sums);
@@ -33,17 +37,17 @@ class Stored {
   bool meet() const {
     const int n = format_.num_levels();
     if (counts_.back() <= long_sum) return false;
-    int prefix = 0;
+    int prefix = top_;
     while (prefix < n && places_[at(prefix)]) ++prefix;
     if (prefix == n) return false;
-    if (prefix == 0 && mixed_[0]) return counts_[1] > long_sum;  // one element of each diagonal
-    bool unique = prefix > 0, ordered = prefix > 0;
-    for (int l = 0; l < prefix; ++l) {
+    if (prefix == top_) return mixed_[at(top_)] ? counts_[at(top_ + 1)] > long_sum : crowded();  // (of a diagonal one)
+    bool unique = true, ordered = true;
+    for (int l = top_; l < prefix; ++l) {
       unique = unique && format_.level(l).unique;
       ordered = ordered && format_.level(l).ordered;
     }
-    if (prefix > 0 && unique) return long_row(prefix);
-    if (prefix > 0 && ordered && format_.level(0).kind == LevelKind::compressed) return long_run(prefix);
+    if (unique) return long_row(prefix);
+    if (ordered && format_.level(top_).kind == LevelKind::compressed) return long_run(prefix);
     return crowded();
   }
 
@@ -60,9 +64,16 @@ class Stored {
     if (e.op == ExprNode::add || e.op == ExprNode::sub) count(e.b, in_output, of_output, of_sums);
   }
 
-  /// The first slot below parent `position` of this level.
-  i64 first_slot(int level, i64 position) const {
-    for (int l = level; l < format_.num_levels(); ++l) {
+  /// Behind it, levels of places alone, whose coordinates differ: of what stands in front of them, one element has one
+  /// place once at most.
+  int end_of_sums() const {
+    int end = format_.num_levels();
+    while (places_[at(end - 1)] && format_.level(end - 1).unique) --end;
+    return end;
+  }
+  /// The first position in the level in front of `end`, below parent `position` of this level.
+  i64 first_below(int level, i64 position, int end) const {
+    for (int l = level; l < end; ++l) {
       const LevelView& v = views_[at(l)];
       if (storage::has_pos(v.level.kind)) position = v.pos[position];
       else if (v.level.kind != LevelKind::singleton) position *= v.width();
@@ -72,14 +83,15 @@ class Stored {
 
   /// Rows are the parents of this level. Several are looked at together, as most have few elements.
   bool long_row(int level) const {
-    const i64 rows = counts_[at(level)], limit = limit_below(level),
-              together = std::max<i64>(1, rows * (limit / 4) / std::max<i64>(1, counts_.back()));
-    i64 before = first_slot(level, 0);
+    const int below = end_of_sums();
+    const i64 rows = counts_[at(level)], limit = limit_between(level, below),
+              together = std::max<i64>(1, rows * (limit / 4) / std::max<i64>(1, counts_[at(below)]));
+    i64 before = first_below(level, 0, below);
     for (i64 row = 0; row < rows; row += together) {
-      const i64 stop = std::min(rows, row + together), end = first_slot(level, stop);
+      const i64 stop = std::min(rows, row + together), end = first_below(level, stop, below);
       if (end - before > limit)
         for (i64 r = row; r < stop; ++r)
-          if (first_slot(level, r + 1) - first_slot(level, r) > limit) return true;
+          if (first_below(level, r + 1, below) - first_below(level, r, below) > limit) return true;
       before = end;
     }
     return false;
@@ -88,20 +100,22 @@ class Stored {
   /// Equal coordinates follow each other: a long run passes two of the places that are looked at.
   bool long_run(int prefix) const {
     constexpr i64 step = long_sum / 2;
-    const i64 n = counts_[1];
+    const i64 n = counts_[at(top_ + 1)];
     for (i64 k = 0; k + step < n; k += step) {
       bool same = true;
-      for (int l = 0; l < prefix; ++l) same = same && views_[at(l)].coordinate(k) == views_[at(l)].coordinate(k + step);
+      for (int l = top_; l < prefix; ++l)
+        same = same && views_[at(l)].coordinate(k) == views_[at(l)].coordinate(k + step);
       if (same) return true;
     }
     return false;
   }
 
-  /// Slots of a row: those of a block lie in several.
-  i64 limit_below(int level) const {
+  /// Positions of a row in the level in front of `end`: where a level of places has always as many, all of them, they
+  /// lie in as many.
+  i64 limit_between(int level, int end) const {
     i64 limit = long_sum;
-    for (int l = level; l < format_.num_levels(); ++l)
-      if (places_[at(l)]) limit *= std::max<i64>(1, views_[at(l)].width());
+    for (int l = level; l < end; ++l)
+      if (places_[at(l)] && format_.level(l).kind == LevelKind::dense) limit *= std::max<i64>(1, views_[at(l)].width());
     return limit;
   }
 
@@ -157,11 +171,26 @@ class Stored {
   }
 
   const Format& format_;
+  int top_;  ///< its first levels are those of batches
   std::vector<LevelView> views_;
   std::vector<i64> counts_;
   std::vector<char> places_,  ///< per level: it speaks of places of the result alone
       mixed_;                 ///< ... and of what is summed as well
 };
+
+bool has_long_rows(const Part& part, const std::vector<char>& in_output) {
+  if (!part.strides.empty()) return false;
+  const Format& f = part.format;
+  for (int l = 0; l < f.num_batch_levels(); ++l)
+    if (const int d = plain_dim(f, l); d < 0 || !in_output[static_cast<std::size_t>(d)]) return true;
+  // (Of many batches that are small nothing is counted.)
+  if (part.values_batch_stride > 0 && part.values_batch_stride <= long_sum) return false;
+  const auto moves = [](i64 stride) { return stride != 0; };
+  const bool one = std::ranges::none_of(part.pos_strides, moves) && std::ranges::none_of(part.crd_strides, moves);
+  for (i64 b = 0; b < (one ? 1 : part.num_batches); ++b)
+    if (Stored(part, in_output, b).meet()) return true;
+  return false;
+}
 
 }  // namespace
 
@@ -176,9 +205,7 @@ bool has_long_rows(const Tensor& t, const std::vector<char>& in_output) {
   const auto known = counted(t);
   if (const auto last = known->long_rows.get(); last && last->in_output == in_output) return last->found;
   bool found = false;
-  for (int k = 0; k < t.num_parts() && !found; ++k)
-    found = t.part(k).num_batches == 1 && t.part(k).format.num_batch_levels() == 0 && t.part(k).strides.empty() &&
-            Stored(t.part(k), in_output).meet();
+  for (int k = 0; k < t.num_parts() && !found; ++k) found = has_long_rows(t.part(k), in_output);
   known->long_rows.set(std::make_shared<const CountedPattern::LongRows>(in_output, found));
   return found;
 }

@@ -8,15 +8,20 @@
 namespace strata::direct {
 namespace {
 
-/// The sparse access, and its deepest level, that has an index of this dense one, but for that of its rows.
-std::optional<std::pair<std::size_t, std::size_t>> chooser_of(const Unit& u, const Access& dense) {
+/// The sparse access, and its deepest level, that has an index of this dense one, but for that of its rows, and but for
+/// those in front of the tile, for which a row is read once.
+std::optional<std::pair<std::size_t, std::size_t>> chooser_of(const Unit& u, const Order& o, const Access& dense) {
   const int row = dense.indices.back();
+  const auto chooses = [&](int index) {
+    return index != row && dense.has(index) &&
+           (o.tile < 0 || std::ranges::find(o.indices, index) > std::ranges::find(o.indices, o.tile));
+  };
   for (std::size_t k = 0; k < u.accesses.size(); ++k) {
     const Access& a = u.accesses[k];
     const Format& f = a.tensor.format();
     for (int l = a.dense || f.num_parts() > 1 ? 0 : f.num_levels(); l-- > 0;) {
       const int d = plain_dim(f, l), index = d < 0 ? row : a.indices[static_cast<std::size_t>(d)];
-      if (index != row && dense.has(index)) return std::pair(k, static_cast<std::size_t>(l));
+      if (chooses(index)) return std::pair(k, static_cast<std::size_t>(l));
     }
   }
   return std::nullopt;
@@ -34,7 +39,7 @@ std::vector<AlignedRows> aligned_rows(const Unit& u, const Order& o) {
   for (std::size_t k = 0; k < u.accesses.size(); ++k) {
     const Access& a = u.accesses[k];
     if (!a.dense || a.indices.empty() || a.indices.back() != row) continue;
-    const auto chooser = chooser_of(u, a);
+    const auto chooser = chooser_of(u, o, a);
     if (!chooser) continue;
     const auto [driver, level] = *chooser;
     const Access& d = u.accesses[driver];

@@ -179,7 +179,8 @@ class Fitter {
     if (o_.tile >= 0) take_tile(var[static_cast<std::size_t>(o_.tile)]);
     else if (keeps_small_floats(u_, o_)) input_.few_terms = !sums_long(u_, o_) && !variant_.long_rows;
     else if (std::ranges::count(u_.summed, 1) == 1) input_.few_terms = sums_few_in_vectors();
-    input_.cuts_second = cuts_second();
+    if (cuts_second()) input_.also_cut = 1;
+    else if (cuts_tile()) input_.also_cut = input_.tile;
     input_.identical_rows = variant_.rows == RowOrder::identical;
     find_prefetch();
     if (o_.dense_result && o_.along < 0) find_result(var);
@@ -235,6 +236,12 @@ class Fitter {
         if (o.vars[l] <= 1 && o.type.levels[l].kind != LevelKind::dense) return false;
       return true;
     });
+  }
+
+  /// Do the loops behind the tile add to memory, of which calls may have parts that are some vectors wide?
+  bool cuts_tile() const {
+    return input_.tile >= 0 && input_.summed[0] && !input_.summed.back() &&
+           extents_[static_cast<std::size_t>(input_.tile)] >= 2 * i64{input_.lanes};
   }
 
   /// So many sums side by side as stay in registers: fewer beside functions of their terms.

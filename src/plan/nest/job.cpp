@@ -43,7 +43,7 @@ execution::Job Run::job(std::optional<Buffer> onto) const {
         if (input().operands[k].each_slot) r.of_rows.push_back(static_cast<int>(k));
       const i64 n = std::max<i64>(1, r.size / slots_of_chunk);
       for (i64 c = 0; c <= n; ++c) job.cuts.push_back(begin_of_share(r.size, c, n));
-    } else if (input().cuts_second) {
+    } else if (input().also_cut >= 0) {
       cut_twice(job);
     } else {
       job.cuts = cut(1);
@@ -56,9 +56,11 @@ execution::Job Run::job(std::optional<Buffer> onto) const {
     job.result = numeric(job.cuts);
     return job;
   }
-  if (input().cuts_second) {
-    cut_twice(job);
-    job.result = dense(false, std::move(onto));
+  if (input().also_cut >= 0) {
+    execution::DenseResult r = dense(false, std::move(onto));
+    if (input().also_cut == input().tile) r.in_turn = cut_tile(job);
+    else cut_twice(job);
+    job.result = std::move(r);
     return job;
   }
   const i64 partials = this->partials();
@@ -101,11 +103,12 @@ i64 Run::stored_before(const Part& part, i64 x, std::size_t levels) {
   return p;
 }
 
-i64 Run::work() const {
+double Run::visits_of_usual_cost() const {
   // (What is computed in vectors takes less.)
   const double each = o_.cost > 0 ? std::clamp(o_.cost / o_.visits, 0.1, visit_cost) : visit_cost;
-  return static_cast<i64>(std::min(visits_ * (each / visit_cost), 1e15));
+  return visits_ * (each / visit_cost);
 }
+i64 Run::work() const { return static_cast<i64>(std::min(visits_of_usual_cost(), 1e15)); }
 
 std::vector<i64> Run::cut(i64 partials) const {
   const bool in_turn = add_to_the_same();
@@ -173,11 +176,21 @@ void Run::cut_twice(execution::Job& job) const {
     for (i64 c = 1; c <= n; ++c) {
       const i64 to = execution::begin_of_weighed_share(rows, c, n, weight);
       if (to == from && c < n) continue;
-      job.cuts.push_back(top);
-      job.second.emplace_back(from, to);
+      job.windows.push_back({top, top + 1, from, to});
       from = to;
     }
   }
+}
+
+i64 Run::cut_tile(execution::Job& job) const {
+  const std::vector<i64> cuts = cut(1);
+  const i64 all = extents()[static_cast<std::size_t>(input().tile)], vectors = ceil_div(all, i64{input().lanes}),
+            n = std::clamp<i64>(work() / work_per_chunk, 1, std::min<i64>(vectors, thread_count()));
+  for (i64 w = 0; w < n; ++w)
+    for (std::size_t c = 0; c + 1 < cuts.size(); ++c)
+      job.windows.push_back({cuts[c], cuts[c + 1], begin_of_share(vectors, w, n) * input().lanes,
+                             std::min(all, begin_of_share(vectors, w + 1, n) * input().lanes)});
+  return std::ssize(cuts) - 1;
 }
 
 execution::DenseResult Run::dense(bool apart, std::optional<Buffer> onto) const {
@@ -226,8 +239,9 @@ i64 Run::partials() const {
     const i64 work = static_cast<i64>(std::min(visits, 1e15));
     return std::min({work / 4 / n, work / partial_work, most_partials, extents()[0]});
   };
-  if (most_of(visits_) <= 1) return 1;
-  const i64 most = most_of(visits_ * chosen_share());
+  const double all = visits_of_usual_cost();
+  if (most_of(all) <= 1) return 1;
+  const i64 most = most_of(all * chosen_share());
   // How floats are summed must not depend on the threads; the least of numbers is the same in any order.
   const bool any_order = u_.combine != Combine::plus || is_integer(u_.compute);
   return std::max<i64>(1, any_order ? std::min<i64>(most, thread_count()) : most);

@@ -25,7 +25,8 @@ constexpr double rows_cost = 4;                      ///< ... in that which it h
 constexpr double step_cost = 1.5;                    ///< ns an iteration
 constexpr double tile_cost = 0.015;                  ///< ns a byte of values that are summed in registers;
 constexpr double near_cost = 0.025;                  ///< ... of vectors that meet in memory,
-constexpr double far_cost = 0.06;                    ///< ... where the result is larger than a second level,
+constexpr double middle_cost = 0.035;                ///< ... where the result is larger than a second level,
+constexpr double far_cost = 0.06;                    ///< ... or than what a core can count on of the third,
 constexpr double fill_cost = 0.03;                   ///< ... which is filled first
 constexpr double run_cost = 0.3;                     ///< ns an element of a list, to find where its coordinates end
 constexpr double delta_cost = 0.5, bitmap_cost = 2;  ///< ns an element of such a level more than of a compressed one
@@ -55,7 +56,9 @@ class Model {
     }
     for (const int i : u_.output) bytes_of_result_ *= extent(i);
     value_cost_ = static_cast<double>(size_of(u_.compute)) *
-                  (bytes_of_result_ <= static_cast<double>(machine().second_level) ? near_cost : far_cost);
+                  (bytes_of_result_ <= static_cast<double>(machine().second_level) ? near_cost
+                   : bytes_of_result_ <= static_cast<double>(far_bytes)            ? middle_cost
+                                                                                   : far_cost);
     tail_ = wanted_tail();
     blocks_ = wanted_blocks();
     along_ = diagonals_of(wanted);
@@ -303,12 +306,13 @@ class Model {
       });
     if (constraints_.assembly == ResultAssembly::workspace && workspace < 0)
       return refuse([&] { return "no index of the result stands inside a sum: nothing is to be gathered"; });
-    const double width =
-        out.tile < 0 ? 1 : std::min(extent(out.tile), static_cast<double>(tile_vectors * lanes_of(u_.compute)));
+    const double pieces = out.tile < 0 ? 1 : std::ceil(extent(out.tile) / (tile_vectors * lanes_of(u_.compute))),
+                 width = out.tile < 0 ? 1 : extent(out.tile) / pieces;
     bool vectors = false;  // does the innermost loop run along dense memory?
-    if (dense_result_ && out.tile < 0) cost += bytes_of_result_ * fill_cost;
+    const bool sums_in_tile = out.tile >= 0 && !u_.is_output(order.back());
+    if (dense_result_ && !sums_in_tile) cost += bytes_of_result_ * fill_cost;
     for (std::size_t v = 0; v < order.size(); ++v) {
-      const double all = order[v] == out.tile ? std::ceil(extent(order[v]) / width) : extent(order[v]);
+      const double all = order[v] == out.tile ? pieces : extent(order[v]);
       std::vector<double> fibers(n, 0);
       std::vector<char> cursor(n, 0), touched(n, 0);
       for (std::size_t k = 0; k < n; ++k) {
@@ -352,9 +356,10 @@ class Model {
       if (more[k] > once) out.convert[k] = conversion::levels_in_order(dims, has_dense_top(k, dims));
     }
     out.visits = entries * width;
-    cost += entries * (out.tile >= 0 ? step_cost + tile_cost * static_cast<double>(size_of(u_.compute)) * width
-                       : vectors     ? value_cost_ / 2
-                                     : step_cost + stride_cost * strided(order.back()));
+    cost += entries * (sums_in_tile    ? step_cost + tile_cost * static_cast<double>(size_of(u_.compute)) * width
+                       : out.tile >= 0 ? value_cost_ * width
+                       : vectors       ? value_cost_ / 2
+                                       : step_cost + stride_cost * strided(order.back()));
     if (dense_result_) return cost;
     if (blocks_ && order.front() == u_.output[static_cast<std::size_t>(blocks_->dims.outer)]) {
       const double length =

@@ -83,12 +83,15 @@ class Run : LoopNest {
   /// Is the outermost loop over this sparse operand's first level?
   bool is_cut(std::size_t k) const { return !input().operands[k].dense && input().operands[k].vars[0] == 0; }
   /// Visits of the innermost body, each of them of the usual cost.
+  double visits_of_usual_cost() const;
   i64 work() const;
   /// `partials`: so many results of their own. Chunks of one of them, which add to the same places, go in turn.
   std::vector<i64> cut(i64 partials) const;
   bool add_to_the_same() const { return input().summed[0] && !in_parts(); }
   /// The same where the second loop is cut as well: a chunk for a part of it, at one coordinate of the first.
   void cut_twice(execution::Job& job) const;
+  /// The same of the tile: chunks of a part of it add to the same places. How many these are
+  i64 cut_tile(execution::Job& job) const;
 
   /// Which chunks go one after the other: rows are computed alone, so that may follow the threads.
   static std::vector<i64> shares(i64 chunks);

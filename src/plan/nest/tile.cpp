@@ -23,12 +23,16 @@ int tile_of(const Unit& u, const std::vector<int>& order) {
   if (!((number && lanes_of(t) > 1) || is_complex(t)) || u.mask >= 0 || u.skew ||
       u.combine == merging::Combine::first || u.output.empty() || (!u.strides.empty() && u.strides.back() != 1))
     return -1;
-  // Behind it there are sums, and nothing else.
   const int index = u.output.back();
   const auto at = std::ranges::find(order, index);
-  if (at == order.begin() || u.extents[static_cast<std::size_t>(index)] < 2 || at + 1 == order.end() ||
-      std::any_of(at + 1, order.end(), [&](int i) { return u.is_output(i); }))
-    return -1;
+  if (at == order.begin() || u.extents[static_cast<std::size_t>(index)] < 2 || at + 1 >= order.end()) return -1;
+  // Behind it there are sums, and nothing else; or, in a sum, only places that sparse operands have: rows of the result
+  // to which what the tile holds is added.
+  const auto is_output = [&](int i) { return u.is_output(i); };
+  const bool scatters =
+      !u.others && !std::all_of(order.begin(), at, is_output) &&
+      std::all_of(at + 1, order.end(), [&](int i) { return is_output(i) && !u.is_of_dense_alone(i); });
+  if (!scatters && std::any_of(at + 1, order.end(), is_output)) return -1;
   if (u.is_bounded(index) || std::ranges::any_of(u.accesses, [&](const Access& a) {
         return a.has(index) && (!a.dense || !lies_along(a, index));
       }))

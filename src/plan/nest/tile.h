@@ -10,8 +10,9 @@ constexpr int tile_vectors = 8;
 /// Do an operand's values lie in memory along this index, wherever it has it? Those of a sparse one within each parent
 /// of its last level.
 bool lies_along(const Access& access, int index);
-/// The index of a dense result that loops in this order may take in vectors whose sums stay in registers (Input::tile):
-/// the last of the result's, along whose memory all run that have it, which are dense. -1: none
+/// The index of a dense result that loops in this order may take in vectors that stay in registers (Input::tile), sums,
+/// or factors of what the loops behind add to memory: the last of the result's, along whose memory all run that have
+/// it, which are dense. -1: none
 int tile_of(const Unit& unit, const std::vector<int>& order);
 /// Holds what an order of loops into a dense result can hold of its blocks (Input::held): these places come in front of
 /// all sums, behind the tile.

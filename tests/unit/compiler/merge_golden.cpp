@@ -94,7 +94,8 @@ TEST_CASE("golden merges") {
   merging::Input batches =
       input({operand("(b, i, j) -> (b : batch, i : dense, j : compressed)", {0, 1, 2}), operand("dense", {0, 2})},
             Operator::multiply, {0, 0, 1});
-  batches.dense_result = batches.cuts_second = true;
+  batches.dense_result = true;
+  batches.also_cut = 1;
   batches.contiguous = 1;
   check("rows_of_batches", batches);
 
@@ -192,6 +193,15 @@ TEST_CASE("golden merges") {
   tile.operands[1].contiguous = 1;
   tile.prefetch.ahead = 16;
   check("tile_rows_ahead", tile);
+
+  // ... of a matrix by columns: what stays there is a row of x, which is added to rows of the result.
+  merging::Input rows = shortest({operand("CSR", {0, 2}), operand("dense", {0, 1})}, {1, 0, 0});
+  rows.contiguous = rows.tile = rows.also_cut = 1;
+  rows.lanes = 8;
+  rows.vectors = 2;
+  check("tile_added_to_rows", rows);
+  rows.constants = {0, 16, 0};
+  check("tile_of_16_added_to_rows", rows);
 
   // Weights of edges times features: one walk for what differs in values alone, exp once an edge.
   merging::Input attention = input({csr, csr, operand("dense", {1, 2})}, Operator::multiply, {0, 1, 0});
