@@ -61,6 +61,11 @@ struct Place {
   int row = 0, rows = 1;            ///< which of so many identical rows of the pattern
   bool whole = false;               ///< all of a block lies inside the bounds
   bool singly = false;              ///< slots of a block are taken one by one
+  /// This is known here too.
+  void learn(const std::vector<std::optional<Element>>& more) {
+    for (std::size_t n = 0; n < known.size(); ++n)
+      if (more[n]) known[n] = more[n];
+  }
 };
 
 /// The function under construction: its parameters, and how the levels of its operands are walked.

@@ -41,9 +41,8 @@ Stmt loop_in_pieces(Names& names, const std::string& stem, const Expr& first, co
   }
   std::vector<std::vector<Group>> widths;
   widths.push_back(groups_of(std::int64_t{pieces.lanes} * pieces.vectors, pieces.lanes));
-  for (int vectors = pieces.vectors / 2; vectors > 1; vectors /= 2)
+  for (int vectors = pieces.vectors / 2; vectors > 0; vectors /= 2)
     widths.push_back(groups_of(std::int64_t{pieces.lanes} * vectors, pieces.lanes));
-  if (pieces.vectors > 1) widths.push_back({{0, pieces.lanes}});
   for (int lanes = pieces.whole ? 0 : pieces.lanes / 2; lanes > 2; lanes /= 2) widths.push_back({{0, lanes}});
   if (pieces.lanes > 1 && !pieces.whole) widths.push_back({{0, 1}});
   for (std::size_t w = 0; w < widths.size(); ++w) {

@@ -32,8 +32,7 @@ Stmt Results::add_piece_to_row(const Place& given) {
   for (std::size_t g = 0; g < at.groups.size(); ++g) {
     Place one = at;
     one.group = at.groups[g];
-    for (std::size_t n = 0; n < one.known.size(); ++n)
-      if (at.known_of_group[g][n]) one.known[n] = at.known_of_group[g][n];
+    one.learn(at.known_of_group[g]);
     const std::string place = names_.fresh("place");
     values.push_back(ir::let(place, index_of(one)));
     const Value before = named(

@@ -126,8 +126,7 @@ Stmt Results::leaf_of_piece(const Place& given) {
     if (fewer.size() > 1) know(one, by_place ? moves_ : held_, values);
     for (std::size_t f = 0; f < fewer.size(); ++f) {
       Place both = by_place ? of_group(one, f) : held_place(one, f);
-      for (std::size_t n = 0; n < both.known.size(); ++n)
-        if (fewer[f].known[n]) both.known[n] = fewer[f].known[n];
+      both.learn(fewer[f].known);
       add_one(both, by_place ? k * groups + f : f * groups + k);
     }
   }

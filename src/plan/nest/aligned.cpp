@@ -12,10 +12,9 @@ namespace {
 /// front of a tile that is added to rows of the result: there a row is read once.
 std::optional<std::pair<std::size_t, std::size_t>> chooser_of(const Unit& u, const Order& o, const Access& dense) {
   const int row = dense.indices.back();
-  const bool added = o.tile >= 0 && u.is_output(o.indices.back());
   const auto chooses = [&](int index) {
     return index != row && dense.has(index) &&
-           (!added || std::ranges::find(o.indices, index) > std::ranges::find(o.indices, o.tile));
+           (!o.adds_tile(u) || std::ranges::find(o.indices, index) > std::ranges::find(o.indices, o.tile));
   };
   for (std::size_t k = 0; k < u.accesses.size(); ++k) {
     const Access& a = u.accesses[k];

@@ -240,7 +240,7 @@ class Fitter {
 
   /// Do the loops behind the tile add to memory, of which calls may have parts that are some vectors wide?
   bool cuts_tile() const {
-    return input_.tile >= 0 && input_.summed[0] && !input_.summed.back() &&
+    return input_.tile >= 0 && o_.adds_tile(u_) && input_.summed[0] &&
            extents_[static_cast<std::size_t>(input_.tile)] >= 2 * i64{input_.lanes};
   }
 

@@ -309,7 +309,7 @@ class Model {
     const double pieces = out.tile < 0 ? 1 : std::ceil(extent(out.tile) / (tile_vectors * lanes_of(u_.compute))),
                  width = out.tile < 0 ? 1 : extent(out.tile) / pieces;
     bool vectors = false;  // does the innermost loop run along dense memory?
-    const bool sums_in_tile = out.tile >= 0 && !u_.is_output(order.back());
+    const bool sums_in_tile = out.tile >= 0 && !out.adds_tile(u_);
     if (dense_result_ && !sums_in_tile) cost += bytes_of_result_ * fill_cost;
     for (std::size_t v = 0; v < order.size(); ++v) {
       const double all = order[v] == out.tile ? pieces : extent(order[v]);

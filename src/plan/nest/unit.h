@@ -130,7 +130,7 @@ struct Order {
   merging::Blocks blocks;     ///< the result is assembled in these
   int along = -1;             ///< dense result: strips of its diagonals, whose places count this dimension
   double diagonals = 0;       ///< ... about so many
-  int tile = -1;              ///< dense result: this index is taken in vectors, whose sums stay in registers
+  int tile = -1;              ///< dense result: this index is taken in vectors, which stay in registers
   std::vector<int> held;      ///< dense result: all places of these in a block stay in registers while sums run
   bool lanes_of_sum = false;  ///< ... and the innermost index is taken in vectors, which are added up behind it
   std::vector<AlignedRows> aligned;  ///< vectors of these are loaded for every element
@@ -142,6 +142,8 @@ struct Order {
   LastMade<FittedNest> fitted;       ///< for operands as they were stored
   LastMade<Flat> flat;               ///< `alone`: for so many slots
 
+  /// Is the tile no sum, but what the loops behind it add to rows of the result?
+  bool adds_tile(const Unit& u) const { return tile >= 0 && u.is_output(indices.back()); }
   /// The twin whose loops access k shares, or -1.
   int shared(const Unit& u, std::size_t k) const {
     const int twin = u.accesses[k].twin;

@@ -102,20 +102,6 @@ def test_long_work_is_cut_for_an_interrupt():
     np.testing.assert_allclose(got, A @ X, rtol=1e-9, atol=1e-9)
 
 
-def test_long_rows_keep_their_digits():
-    """A full row of a matrix by columns whose other rows are short."""
-    n = 1 << 16
-    A = np.zeros((64, n), "float32")
-    A[3] = 0.1
-    A[::8, ::1024] = 0.1
-    exact = A.astype("float64").sum(1)
-    for columns in (4, 24, 100):
-        got = np.asarray(
-            st.evaluate("Y(i,k) = A(i,j) * X(j,k)", A=st.from_dense(A, "CSC"), X=np.ones((n, columns), "f4"))
-        )
-        np.testing.assert_allclose(got, np.repeat(exact[:, None], columns, 1), rtol=1e-6)
-
-
 def test_memory_in_another_order():
     """What lies column by column, or with gaps, has no rows to hold."""
     rng = np.random.default_rng(13)
