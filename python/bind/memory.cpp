@@ -5,6 +5,7 @@
 
 #include "backend/steps.h"
 #include "base/checked.h"
+#include "base/tuple_text.h"
 #include "bind.h"
 #include "dlpack.h"
 
@@ -132,6 +133,18 @@ nb::object import_torch() {
   }
 }
 
+/// NumPy counts, in bytes, what an array would hold without its dimensions of extent 0.
+void need_countable(const Shape& shape, std::int64_t width) {
+  std::optional bytes = width;
+  for (std::int64_t extent : shape)
+    if (bytes && extent != 0) bytes = checked_mul(*bytes, extent);
+  if (!bytes)
+    throw TensorError({.what = "NumPy has no array of this shape",
+                       .expected = "extents whose product, without those that are 0, is below 2^63 bytes",
+                       .got = tuple_text(shape),
+                       .fix = "keep the tensor sparse, or slice its long dimensions first, t[:, :100]"});
+}
+
 }  // namespace
 
 Buffer packed_copy(const Array& a) {
@@ -170,6 +183,7 @@ nb::object to_numpy(const Buffer& data, const Shape& shape, std::span<const std:
                        .got = std::string(name_of(data.dtype)),
                        .fix = "convert first, t.to('float32'), or use to_torch()"});
   const auto width = static_cast<std::int64_t>(size_of(data.dtype));
+  need_countable(shape, width);
   nb::object memory = nb::cast(data);
   nb::object byte_strides = nb::none();
   if (!strides.empty()) {

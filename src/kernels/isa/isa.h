@@ -76,7 +76,7 @@ template <class V, class P, class C> struct IndexedLoops {
                           const Dense<V>& d);
 };
 
-/// CSR in tiles of `height` rows and `width` columns, `tiles` of them beside each other.
+/// CSR in tiles of `height` rows and `width` columns, `tiles` of them beside each other, times a vector.
 struct Tiling {
   i64 height, width, tiles;
 };

@@ -113,7 +113,7 @@ def look(path, raw):
         return 0
     t.validate()
     assert t.nse <= 16 * len(raw) + 1040 * 16
-    if t.size <= 1 << 16:
+    if max(t.shape, default=0) <= 1 << 16 and t.size <= 1 << 16:  # (NumPy has no array of 0 x 2^63)
         t.to_dense()
     return 1
 

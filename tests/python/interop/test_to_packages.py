@@ -246,6 +246,20 @@ def test_what_a_package_lacks_says_what_to_do(cupy):
             assert fix in e.value.fix, (package, str(e.value))
 
 
+@pytest.mark.parametrize("format", ["CSR", "CSC", "COO", "dense"])
+def test_arrays_of_no_element_that_numpy_cannot_count(format):
+    """It counts in bytes what an array would hold without its dimensions of 0."""
+    extents = [(0, 2**63 - 1), (2**61, 0)]
+    for shape in {"CSR": extents[:1], "CSC": extents[1:]}.get(format, extents):
+        t = st.zeros(shape, format=format)
+        for leave in (t.to_dense, t.to_numpy, lambda t=t: t.to_package("numpy")):
+            with pytest.raises(st.TensorError, match="NumPy has no array of this shape") as e:
+                leave()
+            assert str(shape) in str(e.value) and "slice" in e.value.fix
+        largest = tuple(extent and 2**59 for extent in shape)
+        assert st.zeros(largest, format=format).to_dense().shape == largest == np.empty(largest).shape
+
+
 INDICES = [("int8", "int8"), ("uint8", "uint8"), ("int16", "uint16"), ("uint16", "uint32"), ("uint64", "int64")]
 
 

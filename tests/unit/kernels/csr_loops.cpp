@@ -139,12 +139,11 @@ template <class V, class P, class C> struct InTiles {
 template <class V, class P, class C> void check_tiled(const TiledLoops<V, P, C>& loops, std::mt19937& r) {
   for (const i64 longest : {9, 40, 500}) {
     const Matrix<V, P, i32> m(r, longest);
-    for (const i64 columns : {1, 3, 16, 17, 64, 131})
-      for (int choice = 0; choice < 4; ++choice) {
-        Dense<V> d{};
-        d.alpha = choice % 3 ? V(1) : V(-2), d.beta = choice % 2 ? V(0) : V(2), d.gathers = choice > 1;
-        check<V, P, i32>(InTiles<V, P, C>{loops, m.rows, m.columns}, m, columns, d, r);
-      }
+    for (int choice = 0; choice < 4; ++choice) {
+      Dense<V> d{};
+      d.alpha = choice % 3 ? V(1) : V(-2), d.beta = choice % 2 ? V(0) : V(2), d.gathers = choice > 1;
+      check<V, P, i32>(InTiles<V, P, C>{loops, m.rows, m.columns}, m, 1, d, r);
+    }
   }
 }
 
