@@ -72,14 +72,15 @@ namespace {
 enum class SlotSelection : std::uint8_t { all, without_fill, fill_alone };
 
 /// In-range slots of a part, or those that say more, or no more, than the fill.
-void emit_slots(const Tensor& t, const Part& part, SlotSelection which, bool exact, const Sink& sink) {
+void emit_slots(const Tensor& t, const Part& part, SlotSelection which, bool exact, std::span<const LevelRange> box,
+                const Sink& sink) {
   const auto width = size_of(t.dtype());
   std::vector<std::vector<std::int64_t>> kept(static_cast<std::size_t>(t.rank()),
                                               std::vector<std::int64_t>(storage::Children::capacity));
   std::vector<const std::int64_t*> dims(static_cast<std::size_t>(t.rank()));
   std::vector<char> values(storage::Children::capacity * width);
   std::vector<int> index(storage::Children::capacity);
-  walk_slots(part, t.shape(), [&](const SlotChunk& c) {
+  const auto emit = [&](const SlotChunk& c) {
     const auto all = static_cast<std::size_t>(c.n);
     with_width(width, [&]<class T>(T) {
       const char* from = static_cast<const char*>(part.values.data);
@@ -114,7 +115,8 @@ void emit_slots(const Tensor& t, const Part& part, SlotSelection which, bool exa
       }
       sink({static_cast<int>(n), dims.data(), values.data()});
     });
-  });
+  };
+  walk_slots(part, t.shape(), emit, box);
 }
 
 /// -1, 0, 1: where an element of one sorted list stands beside that of another.
@@ -133,10 +135,11 @@ ElementSource elements_of_sum(const Tensor& t) {
     for (int k = 0; k < t.num_parts(); ++k) {
       const Part& part = t.part(k);
       const bool holds = part.format.can_hold_fill();
-      emit_slots(t, part, holds ? SlotSelection::without_fill : SlotSelection::all, true,
+      emit_slots(t, part, holds ? SlotSelection::without_fill : SlotSelection::all, true, {},
                  [&](const ElementChunk& chunk) { stored.append(chunk); });
       if (holds)
-        emit_slots(t, part, SlotSelection::fill_alone, true, [&](const ElementChunk& chunk) { filled.append(chunk); });
+        emit_slots(t, part, SlotSelection::fill_alone, true, {},
+                   [&](const ElementChunk& chunk) { filled.append(chunk); });
     }
     stored.sort_and_combine(), filled.sort_and_combine();
     std::vector<std::int64_t> at(t.shape().size());
@@ -162,7 +165,7 @@ ElementSource elements_of_sum(const Tensor& t) {
 
 }  // namespace
 
-ElementSource stored_elements(const Tensor& t, Zeros zeros) {
+ElementSource stored_elements(const Tensor& t, Zeros zeros, std::vector<LevelRange> box) {
   std::int64_t slots = 0;
   bool drops = false, fills = false;
   for (int k = 0; k < t.num_parts(); ++k) {
@@ -176,11 +179,11 @@ ElementSource stored_elements(const Tensor& t, Zeros zeros) {
     slots += std::min(n, INT64_MAX - slots);
   }
   if (zeros == Zeros::keep && t.num_parts() > 1 && fills && !t.fill().is_zero()) return elements_of_sum(t);
-  const auto emit = [t, zeros](const Sink& sink) {
+  const auto emit = [t, zeros, box = std::move(box)](const Sink& sink) {
     for (int k = 0; k < t.num_parts(); ++k) {
       const Part& part = t.part(k);
       const bool drop = zeros != Zeros::keep && part.format.can_hold_fill();
-      emit_slots(t, part, drop ? SlotSelection::without_fill : SlotSelection::all, zeros == Zeros::exact, sink);
+      emit_slots(t, part, drop ? SlotSelection::without_fill : SlotSelection::all, zeros == Zeros::exact, box, sink);
     }
   };
   // Most slots of blocks and bridges stay; dense tensors may hold mostly zeros, and memory that is not touched costs

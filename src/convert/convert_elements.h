@@ -111,8 +111,9 @@ Tensor assemble(const ElementSource& source, DType dtype, const Scalar& fill, co
 /// Values of another dtype in the same places, slot by slot.
 Tensor with_dtype(const Tensor& t, DType dtype);
 
-/// In-range slots of a tensor; those with the bits of the fill stay away where `zeros` says so.
-ElementSource stored_elements(const Tensor& t, Zeros zeros);
+/// In-range slots of a tensor; those with the bits of the fill stay away where `zeros` says so. What lies outside of a
+/// box, one range a dimension, may stay away too.
+ElementSource stored_elements(const Tensor& t, Zeros zeros, std::vector<LevelRange> box = {});
 
 /// Sends each element to a part: returns for each element (sorted by row-major coordinates) the number of its part. May
 /// set the number of slots of padded levels in `parts`.

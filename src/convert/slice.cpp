@@ -67,6 +67,16 @@ class Taken {
   std::vector<char> values_;
 };
 
+/// The coordinates that slices may take.
+std::vector<LevelRange> box_of(std::span<const Slice> slices) {
+  std::vector<LevelRange> box;
+  for (const Slice& s : slices) {
+    const i64 last = s.start + std::max<i64>(s.count - 1, 0) * s.step;
+    box.push_back({std::min(s.start, last), s.count == 0 ? 0 : std::max(s.start, last) - std::min(s.start, last) + 1});
+  }
+  return box;
+}
+
 }  // namespace
 
 Format slicing::format_of_part(const Format& f, std::span<const int> order) {
@@ -79,7 +89,7 @@ Tensor slicing::elements_of(const Tensor& t, std::span<const Slice> slices, cons
   Shape shape;
   for (const Slice& s : slices)
     if (s.keeps) shape.push_back(s.count);
-  const conversion::ElementSource stored = conversion::stored_elements(t, zeros);
+  const conversion::ElementSource stored = conversion::stored_elements(t, zeros, box_of(slices));
   const auto kept = [&](const conversion::Sink& sink) {
     Taken taken(slices, size_of(t.dtype()));
     stored.emit([&](const conversion::ElementChunk& chunk) { sink(taken.of(chunk)); });

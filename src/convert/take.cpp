@@ -1,5 +1,6 @@
 // The coordinates of one dimension in any order: a conversion that leaves elements out, moves the others, and repeats
 // some.
+#include <algorithm>
 #include <numeric>
 #include <vector>
 
@@ -73,10 +74,14 @@ Tensor taken(const Tensor& t, std::size_t dim, std::span<const i64> coordinates)
   }
   Shape shape = t.shape();
   const NewPlaces places(coordinates, shape[dim], t.nse());
-  shape[dim] = static_cast<i64>(coordinates.size());
   std::vector<int> order(shape.size());
   std::iota(order.begin(), order.end(), 0);
-  const conversion::ElementSource stored = conversion::stored_elements(t, Zeros::automatic);
+  std::vector<LevelRange> box;
+  for (const i64 extent : shape) box.push_back({0, extent});
+  const auto [least, most] = std::ranges::minmax_element(coordinates);
+  box[dim] = coordinates.empty() ? LevelRange{} : LevelRange{*least, *most - *least + 1};
+  shape[dim] = static_cast<i64>(coordinates.size());
+  const conversion::ElementSource stored = conversion::stored_elements(t, Zeros::automatic, std::move(box));
   const auto chosen = [&](const conversion::Sink& sink) {
     Repeated repeated(places, dim, t.rank(), size_of(t.dtype()), sink);
     stored.emit([&](const conversion::ElementChunk& chunk) { repeated.add(chunk); });

@@ -27,9 +27,13 @@ struct LinearForm {
   }
 };
 
-}  // namespace
-
-namespace {
+/// The least and the largest that a term can be.
+std::pair<Int128, Int128> ends(const DimensionMap::LevelTerm& t, std::span<const LevelRange> ranges) {
+  const LevelRange& r = ranges[static_cast<std::size_t>(t.level)];
+  const Int128 x = static_cast<Int128>(t.factor) * r.lo,
+               y = static_cast<Int128>(t.factor) * (static_cast<Int128>(r.lo) + std::max<std::int64_t>(r.size, 1) - 1);
+  return {std::min(x, y), std::max(x, y)};
+}
 
 /// Linear forms of an inverse expression, and the tests that its level coordinates must pass.
 class Inverter {
@@ -62,8 +66,8 @@ class Inverter {
       const std::int64_t f = a.factor[static_cast<std::size_t>(l)];
       if (f == 0) continue;
       list.push_back({l, f});
-      const auto [x, y] = ends(list.back());
-      magnitude += std::max({x, y, -x, -y});
+      const auto [least, most] = ends(list.back(), ranges_);
+      magnitude += std::max(-least, most);
     }
     if (a.overflow || magnitude > INT64_MAX)
       throw TensorError({.what = "dimension " + std::to_string(dimension_) + " is too large for this format",
@@ -72,20 +76,14 @@ class Inverter {
     return list;
   }
 
-  std::pair<Int128, Int128> ends(const DimensionMap::LevelTerm& t) const {
-    const LevelRange& r = ranges_[static_cast<std::size_t>(t.level)];
-    return {static_cast<Int128>(t.factor) * r.lo,
-            static_cast<Int128>(t.factor) * (static_cast<Int128>(r.lo) + std::max<std::int64_t>(r.size, 1) - 1)};
-  }
-
   /// Lists a test unless the levels' ranges alone keep the sum in [0, extent).
   void require(const std::vector<DimensionMap::LevelTerm>& list, std::int64_t extent) {
     Int128 low = 0, high = 0;
     int last = -1;
     for (const auto& t : list) {
-      const auto [x, y] = ends(t);
-      low += std::min(x, y);
-      high += std::max(x, y);
+      const auto [least, most] = ends(t, ranges_);
+      low += least;
+      high += most;
       last = std::max(last, t.level);
     }
     if (low < 0 || high >= extent) map_.tests.push_back({list, extent, last});
@@ -112,6 +110,31 @@ DimensionMap::DimensionMap(const Format& format, std::span<const LevelRange> ran
                            std::span<const std::int64_t> shape) {
   Inverter inverter(*this, format, ranges);
   for (int d = 0; d < format.rank(); ++d) terms.push_back(inverter.dimension(d, shape[static_cast<std::size_t>(d)]));
+}
+
+void DimensionMap::keep_within(std::span<const LevelRange> box, std::span<const LevelRange> ranges) {
+  for (std::size_t d = 0; d < terms.size(); ++d) {
+    // What is known at a level, what its other levels may add, and where the sum of both must come to lie.
+    Int128 known_least = 0, known_most = 0, others_least = 0, others_most = 0;
+    for (const LevelTerm& t : terms[d]) {
+      const auto [least, most] = ends(t, ranges);
+      others_least += least;
+      others_most += most;
+    }
+    std::vector<LevelTerm> known;
+    for (const LevelTerm& t : terms[d]) {
+      const auto [least, most] = ends(t, ranges);
+      known_least += least, others_least -= least;
+      known_most += most, others_most -= most;
+      known.push_back(t);
+      const Int128 begin = std::max(known_least, box[d].lo - others_most),
+                   end = std::min(known_most + 1, static_cast<Int128>(box[d].lo) + box[d].size - others_least);
+      const bool all = begin == known_least && end == known_most + 1;
+      if (all || end - begin > INT64_MAX) continue;
+      tests.push_back({known, static_cast<std::int64_t>(std::max<Int128>(end - begin, 0)), t.level,
+                       static_cast<std::int64_t>(std::min(begin, known_most))});
+    }
+  }
 }
 
 int batch_levels(const Part& part) { return part.format.is_all_dense() ? 0 : part.format.num_batch_levels(); }

@@ -14,18 +14,22 @@ struct DimensionMap {
     std::int64_t factor;
   };
   std::vector<std::vector<LevelTerm>> terms;  ///< per dimension
-  /// A slot is in range where all of these sums lie in [0, extent). Listed are those that level coordinates can
-  /// violate: dimensions, and remainders that only a skew gives back, as i % 2 in (i / 2, j, j - i % 2): outside of [0,
-  /// 2) they would name another slot's element.
+  /// A slot is in range where all of these sums lie in [least, least + extent). Listed are those that level coordinates
+  /// can violate: dimensions, and remainders that only a skew gives back, as i % 2 in (i / 2, j, j - i % 2): outside of
+  /// [0, 2) they would name another slot's element.
   struct Test {
     std::vector<LevelTerm> terms;
     std::int64_t extent;
-    int completing;  ///< the last level it depends on (-1: none)
+    int completing;          ///< the last level it depends on (-1: none)
+    std::int64_t least = 0;  ///< what the extent begins with, where not with 0
   };
   std::vector<Test> tests;
 
   /// TensorError where coordinates could exceed 64 bits.
   DimensionMap(const Format& format, std::span<const LevelRange> ranges, std::span<const std::int64_t> shape);
+  /// More tests: at each level, whether something below may still lie in this box, one range a
+  /// dimension. What lies outside may pass.
+  void keep_within(std::span<const LevelRange> box, std::span<const LevelRange> ranges);
   static std::int64_t sum(const std::vector<LevelTerm>& terms, const std::int64_t* level_coordinates) {
     std::int64_t c = 0;
     for (const LevelTerm& t : terms) c += t.factor * level_coordinates[t.level];
@@ -55,7 +59,10 @@ struct SlotChunk {
   const std::int64_t* position = nullptr;  ///< of the last level, within the batch (all-dense: the slot)
   std::int64_t batch = 0;
 };
-void walk_slots(const Part& part, std::span<const std::int64_t> shape, const std::function<void(const SlotChunk&)>& f);
+/// Where a box is given, whatever lies outside of it may be left out, and nothing below a coordinate is walked that
+/// leads outside.
+void walk_slots(const Part& part, std::span<const std::int64_t> shape, const std::function<void(const SlotChunk&)>& f,
+                std::span<const LevelRange> box = {});
 /// How many slots that walk would give; a last level that lists all coordinates is counted, not walked.
 std::int64_t count_in_range(const Part& part, std::span<const std::int64_t> shape);
 

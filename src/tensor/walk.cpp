@@ -23,13 +23,15 @@ Int128 ceil_div(Int128 a, std::int64_t b) { return b == 1 ? a : a / b + (a % b >
 class SlotWalker {
  public:
   /// Without `f` it only counts.
-  SlotWalker(const Part& part, std::span<const std::int64_t> shape, const std::function<void(const SlotChunk&)>* f)
+  SlotWalker(const Part& part, std::span<const std::int64_t> shape, const std::function<void(const SlotChunk&)>* f,
+             std::span<const LevelRange> box = {})
       : part_(part),
         shape_(shape),
         map_(part.format, part.ranges, shape),
         f_(f),
         first_(batch_levels(part)),
         levels_(part.format.num_levels()) {
+    if (!box.empty()) map_.keep_within(box, part.ranges);
     chunks_.resize(static_cast<std::size_t>(levels_));
     for (int l = first_; l < levels_; ++l) {
       auto& chunk = chunks_[static_cast<std::size_t>(l)];
@@ -54,10 +56,7 @@ class SlotWalker {
       batch_coordinates(part_, b, root.data());
       bool outside = false;
       for (const auto& test : map_.tests)
-        if (test.completing < first_) {
-          const std::int64_t c = DimensionMap::sum(test.terms, root.data());
-          outside |= c < 0 || c >= test.extent;
-        }
+        if (test.completing < first_) { outside |= is_outside(test, DimensionMap::sum(test.terms, root.data())); }
       if (outside) continue;
       views_ = level_views(part_, b);
       base_ = batch_levels(part_) > 0 ? b * part_.values_batch_stride : 0;
@@ -83,6 +82,11 @@ class SlotWalker {
     std::vector<const DimensionMap::Test*> bound;  ///< what is complete here and bounds the coordinates of each parent:
     std::vector<std::int64_t> low, high;           ///< [low, high), counted from the level's first coordinate
   };
+
+  static bool is_outside(const DimensionMap::Test& test, std::int64_t sum) {
+    return static_cast<std::uint64_t>(sum) - static_cast<std::uint64_t>(test.least) >=
+           static_cast<std::uint64_t>(test.extent);
+  }
 
   bool lists_all(int l) const { return &storage::storage_of(part_.format.level(l).kind) == &storage::dense_storage; }
 
@@ -115,9 +119,9 @@ class SlotWalker {
         else above.push_back(t);
       if (l == first_) tested_[0] = DimensionMap::sum(above, root_);
       else evaluate(l - 1, above, n, tested_.data());
-      // 0 <= at + factor * c < extent, solved for c.
+      // 0 <= at + factor * c < extent, counted from `least` on, solved for c.
       for (std::size_t i = 0; i < static_cast<std::size_t>(n); ++i) {
-        const Int128 at = static_cast<Int128>(tested_[i]) + static_cast<Int128>(factor) * range.lo;
+        const Int128 at = static_cast<Int128>(tested_[i]) - test->least + static_cast<Int128>(factor) * range.lo;
         const Int128 low = factor > 0 ? ceil_div(-at, factor) : ceil_div(at - test->extent + 1, -factor);
         const Int128 high = factor > 0 ? ceil_div(test->extent - at, factor) : ceil_div(at + 1, -factor);
         chunk.low[i] = static_cast<std::int64_t>(std::clamp<Int128>(low, chunk.low[i], chunk.high[i]));
@@ -167,14 +171,13 @@ class SlotWalker {
     LevelChunk& chunk = chunks_[static_cast<std::size_t>(l)];
     Children& c = *chunk.children;
     evaluate(l, test.terms, c.n, tested_.data());
-    const auto extent = static_cast<std::uint64_t>(test.extent);
     std::size_t kept = 0;
     const auto n = static_cast<std::size_t>(c.n);
     bool any = false;
-    for (std::size_t i = 0; i < n; ++i) any |= static_cast<std::uint64_t>(tested_[i]) >= extent;
+    for (std::size_t i = 0; i < n; ++i) any |= is_outside(test, tested_[i]);
     if (!any) return;
     for (std::size_t i = 0; i < n; ++i) {
-      if (static_cast<std::uint64_t>(tested_[i]) >= extent) continue;
+      if (is_outside(test, tested_[i])) continue;
       for (auto& column : chunk.columns) column[kept] = column[i];
       c.coordinate[kept] = c.coordinate[i];
       c.position[kept] = c.position[i];
@@ -236,10 +239,11 @@ class SlotWalker {
 
 }  // namespace
 
-void walk_slots(const Part& part, std::span<const std::int64_t> shape, const std::function<void(const SlotChunk&)>& f) {
+void walk_slots(const Part& part, std::span<const std::int64_t> shape, const std::function<void(const SlotChunk&)>& f,
+                std::span<const LevelRange> box) {
   for (auto e : shape)
     if (e == 0) return;
-  SlotWalker(part, shape, &f).run();
+  SlotWalker(part, shape, &f, box).run();
 }
 
 std::int64_t count_in_range(const Part& part, std::span<const std::int64_t> shape) {
