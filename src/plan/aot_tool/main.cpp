@@ -104,6 +104,9 @@ std::vector<Common> products() {
       for (DType index : {DType::i32, DType::i64}) {
         const TensorType a = sparse_type(f, {m, n}, t, index);
         for (std::int64_t k : {2, 4, 8, 32, 128}) add("ij,jk->ik", a, dense_type({n, k}, t));
+        // A few columns more than registers hold: small matrices are walked once, and rows are added in memory.
+        const TensorType small = sparse_type(f, {60, 48}, t, index);
+        for (std::int64_t k : {129, 257}) add("ij,jk->ik", small, dense_type({48, k}, t));
       }
   // Sparse weights: x @ W and x @ W.T.
   for (const char* format : {"CSR", "CSC"})

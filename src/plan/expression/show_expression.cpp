@@ -140,9 +140,9 @@ std::string show_expression(std::string_view text, const std::map<std::string, S
 namespace {
 
 /// A tensor that main() can be read with: two elements a row at most, small numbers. Where the text holds for its own
-/// extent alone (trailing dense ones up to 128), of that, else of a tiny one.
-Tensor tiny(TensorType t) {
-  const std::int64_t extent = t.shape.empty() ? 1 : t.shape[0] > 128 ? 4 : t.shape[0];
+/// extent alone (trailing dense ones up to 128), of that, else of a tiny one, of which the text asks for `least`.
+Tensor tiny(TensorType t, std::int64_t least) {
+  const std::int64_t extent = t.shape.empty() ? 1 : t.shape[0] > 128 ? std::max<std::int64_t>(4, least) : t.shape[0];
   t.shape.assign(t.shape.size(), extent);
   const bool dense = t.format.is_all_dense();
   std::int64_t n = dense ? 1 : 2 * extent;
@@ -169,8 +169,9 @@ std::string main_of(const Symbolic& s, const Seen& all, const std::string& name)
   planning::Operands operands;
   std::vector<Tensor> tensors;
   std::map<std::string, Tensor> by_name;
+  const std::int64_t least = direct::least_extent(s.assignment, all.operands, all.asked);
   for (const auto& [operand, t] : s.types) {
-    const Tensor own = tiny(t);
+    const Tensor own = tiny(t, least);
     operands.emplace(operand, seen(static_cast<int>(tensors.size()), own.type()));
     tensors.push_back(own);
     by_name.emplace(operand, own);

@@ -6,6 +6,15 @@
 
 namespace strata::direct {
 
+namespace {
+
+/// The last of a row's vectors takes what others have had, where there is a whole one.
+i64 least_extent(const merging::Input& input) {
+  return input.tile >= 0 && input.constants[static_cast<std::size_t>(input.tile)] == 0 ? input.lanes : 1;
+}
+
+}  // namespace
+
 std::string LoopNest::emit(const std::string& expression) const {
   const merging::LoweredNest lowered = merging::lower(input());
   CFile file{.computes = expression};
@@ -16,9 +25,12 @@ std::string LoopNest::emit(const std::string& expression) const {
                              (a.name.starts_with('#') ? ": 0, 1, 2, ..." : "");
     if (std::find(file.notes.begin(), file.notes.end(), line) == file.notes.end()) file.notes.push_back(line);
   }
-  file.notes.push_back(
-      std::string("The text holds for other extents too") +
-      (fitted_->columns > 0 ? ", but for those up to 128 of indices that only dense operands have." : "."));
+  std::string extents = "The text holds for other extents too";
+  if (fitted_->columns > 0) extents += ", but for those up to 128 of indices that only dense operands have";
+  if (const i64 least = least_extent(input()); least > 1)
+    extents += ", of index " + u_.names[static_cast<std::size_t>(o_.indices[static_cast<std::size_t>(input().tile)])] +
+               " from " + std::to_string(least) + " on";
+  file.notes.push_back(extents + ".");
   const std::string parts = (o_.blocks ? "a part of the runs of " + std::to_string(o_.blocks.rows) : "a part of the") +
                             std::string(" coordinates of index ") + u_.names[static_cast<std::size_t>(o_.indices[0])];
   file.range = parts + (input().summed[0] ? "; one part after the other" : "; any parts, side by side too");
@@ -70,6 +82,8 @@ std::string Run::emit_main(const BoundFunction& kernel, const std::string& name,
   const execution::Arguments args(kernel, in, {.strides = result.strides, .offset = result.offset});
   return c_main(name, buffers, {args.scalars(), kernel.scalars.size()}, top_extent(), expected.values());
 }
+
+std::int64_t least_extent(const Unit& unit, const Order& order) { return least_extent(FittedNest(unit, order).input); }
 
 std::string emit_main(const Unit& unit, const Order& order, const Unit& tiny, std::span<const Tensor> operands,
                       const std::string& name, const Tensor& expected) {

@@ -376,6 +376,10 @@ std::string emit(const Assignment& a, const Operands& operands, const Asked& opt
   return emitted(a, operands, options).emit();
 }
 
+std::int64_t least_extent(const Assignment& a, const Operands& operands, const Asked& options) {
+  return emitted(a, operands, options).least_extent();
+}
+
 std::string emit_main(const Assignment& a, const Operands& operands, const Operands& tiny,
                       std::span<const Tensor> tensors, const Asked& options, const std::string& name,
                       const Tensor& expected) {

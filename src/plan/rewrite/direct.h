@@ -20,6 +20,8 @@ bool pays_in_pairs(const Assignment& a, const Operands& operands);
 
 /// The one kernel that computes it, as a C file. Unsupported where there is none, or it takes several.
 std::string emit(const Assignment& a, const Operands& operands, const Asked& options);
+/// How many coordinates each index must have for that text.
+std::int64_t least_extent(const Assignment& a, const Operands& operands, const Asked& options);
 /// The kernels that the expression takes where it is one nest of loops: to be compiled ahead of time.
 std::vector<ir::Function> functions_of(const Assignment& a, const Operands& operands, const Asked& options);
 /// A main() for that file, which calls its function, `name`, on these tensors: operands like `tiny`, by position.
