@@ -1,6 +1,7 @@
 // Expressions without data: planning looks at types.
 #include <algorithm>
 
+#include "base/small_float.h"
 #include "base/suggest.h"
 #include "compiler/emit/c_file.h"
 #include "convert/convert_elements.h"
@@ -174,7 +175,8 @@ std::string main_of(const Symbolic& s, const Seen& all, const std::string& name)
     const Tensor own = tiny(t, least);
     operands.emplace(operand, seen(static_cast<int>(tensors.size()), own.type()));
     tensors.push_back(own);
-    by_name.emplace(operand, own);
+    // Sums of narrow numbers are made, and left, in float32.
+    by_name.emplace(operand, is_small_float(t.dtype) ? convert(own, own.format(), {.dtype = DType::f32}) : own);
   }
   const Tensor expected = to_dense(evaluate(s.assignment, by_name));
   return direct::emit_main(s.assignment, all.operands, operands, tensors, all.asked, name, expected);

@@ -1,8 +1,10 @@
 """strata emit --name --main: a program of C11 that no compiler has anything to say about, and that checks itself."""
 
+import re
 import shutil
 import subprocess
 
+import numpy as np
 import pytest
 
 import strata as st
@@ -21,7 +23,7 @@ def built(text, tmp_path):
 
 
 @pytest.mark.skipif(GCC is None, reason="no gcc")
-@pytest.mark.parametrize("dtype", ["float64", "float32", "int32"])
+@pytest.mark.parametrize("dtype", ["float64", "float32", "int32", "int8", "float16", "bfloat16"])
 @pytest.mark.parametrize("spec", [SPMV, SPMM, "y(j) = A(i,j) * x(i)", "s = A(i,j) * x(j) * z(i)"])
 @pytest.mark.parametrize(
     "format", ["csr", "csc", "coo", "dia", "BSR(2, 2)", "BSR(3, 3)", "delta(2)", "structured(2, 4)", "ELL(2)", "dense"]
@@ -30,7 +32,10 @@ def test_main_runs(spec, format, dtype, tmp_path):
     text = _core.emit_expression(spec, {"A": format}, 1000, dtype, name="mine", main=True)
     out = built(text, tmp_path)
     assert out.returncode == 0, out.stdout
-    assert out.stdout.split()
+    printed = np.array(out.stdout.split(), float)
+    # The comment says from which extent on vectors serve: main() has as many columns.
+    least = re.search(r"of index k from (\d+) on", text)
+    assert len(printed) >= max(1, int(least[1]) if least else 0) and np.abs(printed).max() < 1e5
 
 
 @pytest.mark.skipif(GCC is None, reason="no gcc")
