@@ -71,8 +71,8 @@ class Taken {
 std::vector<LevelRange> box_of(std::span<const Slice> slices) {
   std::vector<LevelRange> box;
   for (const Slice& s : slices) {
-    const i64 last = s.start + std::max<i64>(s.count - 1, 0) * s.step;
-    box.push_back({std::min(s.start, last), s.count == 0 ? 0 : std::max(s.start, last) - std::min(s.start, last) + 1});
+    const i64 last = s.start + std::max<i64>(s.count - 1, 0) * s.step, least = std::min(s.start, last);
+    box.push_back({least, s.count == 0 ? 0 : std::max(s.start, last) - least + 1});
   }
   return box;
 }

@@ -75,11 +75,8 @@ std::pair<std::int64_t, std::int64_t> StorageTree::children(int l, std::int64_t 
 }
 
 bool StorageTree::in_range() const {
-  for (const auto& test : map_.tests) {
-    const std::int64_t c = DimensionMap::sum(test.terms, at_.data());
-    if (c < 0 || c >= test.extent) return false;
-  }
-  return true;
+  return std::ranges::all_of(map_.tests,
+                             [&](const auto& test) { return test.passes(DimensionMap::sum(test.terms, at_.data())); });
 }
 
 std::size_t StorageTree::add_column() {

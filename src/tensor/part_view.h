@@ -22,13 +22,16 @@ struct DimensionMap {
     std::int64_t extent;
     int completing;          ///< the last level it depends on (-1: none)
     std::int64_t least = 0;  ///< what the extent begins with, where not with 0
+    bool passes(std::int64_t sum) const {
+      return static_cast<std::uint64_t>(sum) - static_cast<std::uint64_t>(least) < static_cast<std::uint64_t>(extent);
+    }
   };
   std::vector<Test> tests;
 
   /// TensorError where coordinates could exceed 64 bits.
   DimensionMap(const Format& format, std::span<const LevelRange> ranges, std::span<const std::int64_t> shape);
-  /// More tests: at each level, whether something below may still lie in this box, one range a
-  /// dimension. What lies outside may pass.
+  /// More tests: at each level, whether something below may still lie in this box, one range a dimension. What lies
+  /// outside may pass.
   void keep_within(std::span<const LevelRange> box, std::span<const LevelRange> ranges);
   static std::int64_t sum(const std::vector<LevelTerm>& terms, const std::int64_t* level_coordinates) {
     std::int64_t c = 0;

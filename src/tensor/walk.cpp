@@ -56,7 +56,7 @@ class SlotWalker {
       batch_coordinates(part_, b, root.data());
       bool outside = false;
       for (const auto& test : map_.tests)
-        if (test.completing < first_) { outside |= is_outside(test, DimensionMap::sum(test.terms, root.data())); }
+        outside |= test.completing < first_ && !test.passes(DimensionMap::sum(test.terms, root.data()));
       if (outside) continue;
       views_ = level_views(part_, b);
       base_ = batch_levels(part_) > 0 ? b * part_.values_batch_stride : 0;
@@ -82,11 +82,6 @@ class SlotWalker {
     std::vector<const DimensionMap::Test*> bound;  ///< what is complete here and bounds the coordinates of each parent:
     std::vector<std::int64_t> low, high;           ///< [low, high), counted from the level's first coordinate
   };
-
-  static bool is_outside(const DimensionMap::Test& test, std::int64_t sum) {
-    return static_cast<std::uint64_t>(sum) - static_cast<std::uint64_t>(test.least) >=
-           static_cast<std::uint64_t>(test.extent);
-  }
 
   bool lists_all(int l) const { return &storage::storage_of(part_.format.level(l).kind) == &storage::dense_storage; }
 
@@ -174,10 +169,10 @@ class SlotWalker {
     std::size_t kept = 0;
     const auto n = static_cast<std::size_t>(c.n);
     bool any = false;
-    for (std::size_t i = 0; i < n; ++i) any |= is_outside(test, tested_[i]);
+    for (std::size_t i = 0; i < n; ++i) any |= !test.passes(tested_[i]);
     if (!any) return;
     for (std::size_t i = 0; i < n; ++i) {
-      if (is_outside(test, tested_[i])) continue;
+      if (!test.passes(tested_[i])) continue;
       for (auto& column : chunk.columns) column[kept] = column[i];
       c.coordinate[kept] = c.coordinate[i];
       c.position[kept] = c.position[i];

@@ -27,8 +27,8 @@ struct CArgument {
   bool written = false;
 };
 /// A main() that calls function `name` once on these, prints the result, which is the one that is written, and fails
-/// where it is not `wanted`, in its own dtype. Unsupported: values that C has no plain type for.
+/// where it is not `expected`, of the same dtype. Unsupported: values that C has no plain type for.
 std::string c_main(const std::string& name, std::span<const CArgument> buffers, std::span<const std::int64_t> scalars,
-                   std::int64_t end, const Buffer& wanted);
+                   std::int64_t end, const Buffer& expected);
 
 }  // namespace strata

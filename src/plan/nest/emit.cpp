@@ -6,15 +6,6 @@
 
 namespace strata::direct {
 
-namespace {
-
-/// The last of a row's vectors takes what others have had, where there is a whole one.
-i64 least_extent(const merging::Input& input) {
-  return input.tile >= 0 && input.constants[static_cast<std::size_t>(input.tile)] == 0 ? input.lanes : 1;
-}
-
-}  // namespace
-
 std::string LoopNest::emit(const std::string& expression) const {
   const merging::LoweredNest lowered = merging::lower(input());
   CFile file{.computes = expression};
@@ -27,7 +18,7 @@ std::string LoopNest::emit(const std::string& expression) const {
   }
   std::string extents = "The text holds for other extents too";
   if (fitted_->columns > 0) extents += ", but for those up to 128 of indices that only dense operands have";
-  if (const i64 least = least_extent(input()); least > 1)
+  if (const i64 least = fitted_->least_extent(); least > 1)
     extents += ", of index " + u_.names[static_cast<std::size_t>(o_.indices[static_cast<std::size_t>(input().tile)])] +
                " from " + std::to_string(least) + " on";
   file.notes.push_back(extents + ".");
@@ -82,8 +73,6 @@ std::string Run::emit_main(const BoundFunction& kernel, const std::string& name,
   const execution::Arguments args(kernel, in, {.strides = result.strides, .offset = result.offset});
   return c_main(name, buffers, {args.scalars(), kernel.scalars.size()}, top_extent(), expected.values());
 }
-
-std::int64_t least_extent(const Unit& unit, const Order& order) { return least_extent(FittedNest(unit, order).input); }
 
 std::string emit_main(const Unit& unit, const Order& order, const Unit& tiny, std::span<const Tensor> operands,
                       const std::string& name, const Tensor& expected) {

@@ -43,6 +43,11 @@ struct FittedNest {
 
   /// Would the same be made for these operands now?
   bool fits(std::span<const Tensor> operands, TextVariant now) const;
+  /// How many coordinates the index of its tile must have: the last of a row's vectors takes what others have had,
+  /// where there is a whole one. 1 where the text has an extent of its own, or no tile.
+  std::int64_t least_extent() const {
+    return input.tile >= 0 && input.constants[static_cast<std::size_t>(input.tile)] == 0 ? input.lanes : 1;
+  }
 
   merging::Input input = {};
   std::vector<StoredOperand> stored;

@@ -9,6 +9,7 @@
 #include "expr/chain.h"
 #include "plan/lazy_convert.h"
 #include "plan/long_rows.h"
+#include "plan/nest/fit.h"
 #include "plan/nest/rows_together.h"
 #include "plan/plan_impl.h"
 #include "tensor/row_major.h"
@@ -205,6 +206,8 @@ std::optional<Loops> make_loops(const NestProblem& problem, std::vector<Blocked>
 bool Loops::is_cut() const { return cuts.size() > 1 || (!cuts.empty() && cuts[0].turned.empty()); }
 
 std::string Loops::emit() const { return emit_unit(unit, order, assignment.to_string()); }
+
+std::int64_t Loops::least_extent() const { return FittedNest(unit, order).least_extent(); }
 
 std::string Loops::emit_main(const Loops& tiny, std::span<const Tensor> inputs, const std::string& name,
                              const Tensor& expected) const {

@@ -33,8 +33,8 @@ struct Loops {
   std::string describe(bool code = false) const;
   /// The kernel as a C file.
   std::string emit() const;
-  /// Of each index, for that text.
-  std::int64_t least_extent() const { return direct::least_extent(unit, order); }
+  /// How many coordinates each index must have for that text.
+  std::int64_t least_extent() const;
   /// A main() for that file, which calls its function, `name`, on inputs of `tiny`: loops of the same expression over
   /// operands of the same formats. Unsupported: a result that is not dense, values that C has no plain type for.
   std::string emit_main(const Loops& tiny, std::span<const Tensor> inputs, const std::string& name,

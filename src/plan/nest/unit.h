@@ -192,8 +192,6 @@ std::string emit_unit(const Unit& unit, const Order& order, const std::string& e
 /// The kernels that its results may take, whatever its operands store, but for what the order of a pattern's rows
 /// chooses: to be compiled ahead of time.
 std::vector<ir::Function> functions_of(const Unit& unit, const Order& order);
-/// How many coordinates each index must have for that text: those of a vector, where it takes one by vectors.
-std::int64_t least_extent(const Unit& unit, const Order& order);
 /// A main() for that file, where the result is dense, which calls its function, `name`, on operands of `tiny`: the same
 /// unit with other extents. Unsupported: values that C has no plain type for.
 std::string emit_main(const Unit& unit, const Order& order, const Unit& tiny, std::span<const Tensor> operands,
